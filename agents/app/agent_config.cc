@@ -279,9 +279,37 @@ std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
        SpankOptionsInto(&slurm->spank_options)},
       {"slurm.storage_roots", "directories of jobs' data, NAME=DIR,... [every path]",
        RootsInto(&slurm->storage_roots), /*is_mapping=*/false},
+      {"slurm.run_as_helper", "path of muster-run-as, for run_as: user [beside muster-agent]",
+       AbsolutePathInto(&slurm->run_as_helper)},
       {"slurm.results_root", "directory below which each job gets one for its results [none]",
        AbsolutePathInto(&slurm->results_root)},
   };
+}
+
+// On Slurm by commands on this machine alone.
+absl::Status CheckSlurmRunAs(const AgentConfig& config) {
+  const slurm::SlurmConfig& slurm = config.slurm;
+  std::string_view with;
+  if (!config.slurm_ssh.hosts.empty()) with = "slurm.ssh_hosts";
+  if (!slurm.rest_url.empty()) with = "slurm.rest_url";
+  if (!with.empty()) {
+    return InvalidSetting(fmt::format(
+        "run_as: user is not there with {}: jobs would run as its one user; let the agent run on a "
+        "login node, with muster-run-as beside it, or leave run_as out and let only people who "
+        "trust each other use this cluster",
+        with));
+  }
+  if (slurm.run_dir.empty()) {
+    return InvalidSetting(
+        "slurm.run_dir DIR is required with run_as: user: a directory that compute nodes share, "
+        "where each user has a directory; as a rule the work-root of /etc/muster/run-as.conf");
+  }
+  if (!slurm.results_root.empty()) {
+    return InvalidSetting(
+        "slurm.results_root cannot be had with run_as: user: whoever may write there could make "
+        "the directories of others' jobs; leave it out, and let jobs name their results_directory");
+  }
+  return absl::OkStatus();
 }
 
 // Only the kind that can do it takes run_as: user, so that nobody counts on what is not done.
@@ -290,8 +318,8 @@ absl::Status CheckRunAs(const AgentConfig& config) {
     if (config.machines.run_as_map.empty()) return absl::OkStatus();
     return InvalidSetting("run_as_map needs run_as: user; set that, too, or leave run_as_map out");
   }
+  if (config.kind == v1::CLUSTER_KIND_SLURM) return CheckSlurmRunAs(config);
   std::string_view where;
-  if (config.kind == v1::CLUSTER_KIND_SLURM) where = "of kind slurm";
   if (config.kind == v1::CLUSTER_KIND_KUBERNETES) where = "of kind kubernetes";
   if (!config.machine_hosts_file.empty()) where = "with machines.hosts";
   if (where.empty()) return absl::OkStatus();
@@ -302,8 +330,9 @@ absl::Status CheckRunAs(const AgentConfig& config) {
         "an account, and leave run_as out");
   }
   return InvalidSetting(fmt::format(
-      "run_as: user is not there for clusters {}, only for machines without machines.hosts; leave "
-      "it out, and let only people who trust each other use this cluster: its jobs run as the "
+      "run_as: user is not there for clusters {}, only for Slurm and for machines without "
+      "machines.hosts; leave it out, and let only people who trust each other use this cluster: "
+      "its jobs run as the "
       "agent's user",
       where));
 }
@@ -327,8 +356,8 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
       {"state_dir", "directory of the journal and, on machines, of the runs (required)",
        TextInto(&config->state_dir)},
       {"run_as",
-       "whose processes jobs are: agent, or user: their users', on machines without hosts alone "
-       "[agent]",
+       "whose processes jobs are: agent, or user: their users', on Slurm and on machines without "
+       "hosts [agent]",
        OneOf({"agent", "user"},
              [config](const std::string& value) { config->run_as_user = value == "user"; })},
       {"run_as_map", "file with a line MUSTER_USER: LOCAL_USER for each user [the same names]",

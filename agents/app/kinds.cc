@@ -15,6 +15,7 @@
 #include "agents/machines/own_run_files.h"
 #include "agents/machines/remote/remote_run_files.h"
 #include "agents/machines/run_records.h"
+#include "agents/slurm/user_files.h"
 #include "contract/task_array.h"
 
 namespace muster::agents {
@@ -60,6 +61,8 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeSlurmBackend(const AgentConfig& con
   slurm::SlurmConfig slurm = config.slurm;
   slurm.cluster = config.cluster;
   slurm.files = files;
+  slurm.run_as_user = config.run_as_user;
+  slurm.run_as_map = config.machines.run_as_map;
   if (config.slurm_ssh.hosts.empty()) return slurm::CreateSlurmBackend(slurm, config.state_dir);
   absl::StatusOr<std::unique_ptr<hosts::SshHost>> host = hosts::SshHost::Create(config.slurm_ssh);
   if (!host.ok()) return host.status();
@@ -105,6 +108,11 @@ OpenRunFiles RunFilesOfMachines(const AgentConfig& config) {
 }
 
 OpenRunFiles RunFilesOfSlurm(const AgentConfig& config) {
+  if (config.run_as_user) {
+    return [slurm = config.slurm, state_dir = config.state_dir](const RankOfRun& of) {
+      return slurm::OpenUserRunFiles(slurm, state_dir, of);
+    };
+  }
   if (!config.slurm_ssh.hosts.empty()) return RunFilesOnLoginHost(config);
   const std::string& shared = config.slurm.run_dir;
   return [runs = shared.empty() ? OwnRuns(config) : shared](const RankOfRun& of) {
@@ -126,6 +134,11 @@ OpenRunFiles ResultsOfMachines(const AgentConfig& config) {
 }
 
 OpenRunFiles ResultsOfSlurm(const AgentConfig& config) {
+  if (config.run_as_user) {
+    return [slurm = config.slurm, state_dir = config.state_dir](const RankOfRun& of) {
+      return slurm::OpenUserResults(slurm, state_dir, of);
+    };
+  }
   if (config.slurm_ssh.hosts.empty())
     return [](const RankOfRun& of) { return OpenLocalResults(of.results_directory); };
   return

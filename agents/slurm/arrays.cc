@@ -95,7 +95,7 @@ absl::Status Arrays::Read(const std::vector<std::string>& names) {
 void Arrays::FindHeld() {
   for (auto& [name, array] : arrays_) {
     std::vector<std::string> scripts;
-    for (const Task& task : array) scripts.push_back(RunPaths(runs_directory_, task.run).script());
+    for (const Task& task : array) scripts.push_back(RunPaths(RootOf(task.run), task.run).script());
     const std::vector<absl::StatusOr<hosts::FileInfo>> infos = host_.StatMany(scripts);
     for (size_t i = 0; i < infos.size(); ++i)
       array[i].is_held = infos[i].status().code() != absl::StatusCode::kNotFound;
@@ -107,16 +107,17 @@ void Arrays::FindHeld() {
         host_.Stat(ArrayPaths(runs_directory_, name).list());
     if (!list.ok() || absl::Now() - list->modify_time < kOldList) return false;
     std::erase_if(places_, [&](const auto& place) { return place.second.array == name; });
-    RemoveFiles(name);
+    RemoveFiles(name, entry.second.front().run);
     return true;
   });
 }
 
 // Files that cannot be removed cost disk space, not correctness.
-void Arrays::RemoveFiles(const std::string& name) {
-  const ArrayPaths paths(runs_directory_, name);
+void Arrays::RemoveFiles(const std::string& name, const std::string& run_key) {
+  const ArrayPaths paths = PathsFor(name, run_key);
   host_.RemoveTree(paths.outputs()).IgnoreError();
   host_.RemoveTree(paths.list()).IgnoreError();
+  host_.RemoveTree(ArrayPaths(runs_directory_, name).list()).IgnoreError();
 }
 
 void Arrays::Put(const std::string& name, Array tasks) {
@@ -127,7 +128,9 @@ void Arrays::Put(const std::string& name, Array tasks) {
 absl::StatusOr<std::string> Arrays::Add(const std::vector<std::string>& run_keys,
                                         const std::vector<uint32_t>& tasks) {
   const std::string name = NewName(run_keys.front());
-  const ArrayPaths paths(runs_directory_, name);
+  const ArrayPaths paths = PathsFor(name, run_keys.front());
+  const ArrayPaths own(runs_directory_, name);
+  const bool has_copy = own.list() != paths.list();
   if (absl::Status status = host_.MakeManyDirectories(
           {ArrayPaths::Directory(runs_directory_), paths.outputs()}, hosts::kPrivateDirectory);
       !status.ok()) {
@@ -140,9 +143,14 @@ absl::StatusOr<std::string> Arrays::Add(const std::vector<std::string>& run_keys
     array.push_back({.id = tasks[i], .run = run_keys[i]});
   }
   if (absl::Status status =
-          host_.WriteFile(paths.list(), list, {.mode = hosts::kPrivateFile, .sync = true});
+          host_.WriteFile(own.list(), list, {.mode = hosts::kPrivateFile, .sync = true});
       !status.ok()) {
     return status;
+  }
+  if (has_copy) {
+    if (absl::Status status = host_.WriteFile(paths.list(), list, {.mode = hosts::kPrivateFile});
+        !status.ok())
+      return status;
   }
   const MutexLock lock(mutex_);
   Put(name, std::move(array));
@@ -156,6 +164,15 @@ std::optional<std::string> Arrays::RunAt(std::string_view array, uint32_t task) 
   const auto at = std::lower_bound(found->second.begin(), found->second.end(), task, IsBefore{});
   if (at == found->second.end() || at->id != task) return std::nullopt;
   return at->run;
+}
+
+std::vector<std::string> Arrays::RunsOf(std::string_view array) const {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> runs;
+  const auto found = arrays_.find(array);
+  if (found == arrays_.end()) return runs;
+  for (const Task& task : found->second) runs.push_back(task.run);
+  return runs;
 }
 
 std::vector<uint32_t> Arrays::TasksFrom(std::string_view array, uint32_t first) const {
@@ -194,7 +211,7 @@ void Arrays::Forget(std::string_view run_key) {
       std::erase_if(places_, [&](const auto& place) { return place.second.array == name; });
     }
   }
-  for (const std::string& name : done) RemoveFiles(name);
+  for (const std::string& name : done) RemoveFiles(name, std::string(run_key));
 }
 
 }  // namespace muster::slurm

@@ -9,6 +9,7 @@
 #define MUSTER_AGENTS_SLURM_ARRAYS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -57,9 +58,11 @@ struct ArrayPlace {
 // Thread-safe. Errors are those of the host's files.
 class Arrays {
  public:
-  // `host` must outlive this object.
-  Arrays(std::string runs_directory, hosts::Host* host)
-      : runs_directory_(std::move(runs_directory)), host_(*host) {}
+  // `root_of` returns the directory that has the files of a run, and for its jobs a copy of the
+  // list; null: `runs_directory` itself. `host` must outlive this object.
+  Arrays(std::string runs_directory, hosts::Host* host,
+         std::function<std::string(const std::string& run_key)> root_of = nullptr)
+      : runs_directory_(std::move(runs_directory)), host_(*host), root_of_(std::move(root_of)) {}
 
   // Reads the lists. Call it until it returns OK, before the questions below.
   absl::Status Load();
@@ -68,8 +71,15 @@ class Arrays {
   absl::StatusOr<std::string> Add(const std::vector<std::string>& run_keys,
                                   const std::vector<uint32_t>& tasks);
 
+  // Returns the paths of the files that the jobs of the array see, of which the run is one.
+  ArrayPaths PathsFor(std::string_view array, const std::string& run_key) const {
+    return {RootOf(run_key), array};
+  }
+
   // Returns the run of a task; nothing if no list has it.
   std::optional<std::string> RunAt(std::string_view array, uint32_t task) const;
+  // Returns its runs; none if there is no such list.
+  std::vector<std::string> RunsOf(std::string_view array) const;
   // Returns the ids of its tasks from this one on; none if there is no such list.
   std::vector<uint32_t> TasksFrom(std::string_view array, uint32_t first) const;
   // Returns all arrays with which the run was ever submitted.
@@ -89,12 +99,16 @@ class Arrays {
 
   absl::Status Read(const std::vector<std::string>& names) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Finds, for the lists of an earlier process, the runs that still have their files.
+  std::string RootOf(const std::string& run_key) const {
+    return root_of_ == nullptr ? runs_directory_ : root_of_(run_key);
+  }
   void FindHeld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RemoveFiles(const std::string& name);
+  void RemoveFiles(const std::string& name, const std::string& run_key);
   void Put(const std::string& name, Array tasks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string runs_directory_;
   hosts::Host& host_;
+  const std::function<std::string(const std::string& run_key)> root_of_;
 
   mutable Mutex mutex_;
   bool is_loaded_ ABSL_GUARDED_BY(mutex_) = false;

@@ -11,10 +11,13 @@
 #include "agents/slurm/command_scheduler.h"
 #include "agents/slurm/profile.h"
 #include "agents/slurm/rest_scheduler.h"
+#include "agents/slurm/users_host.h"
+#include "agents/users/run_as_host.h"
 #include "contract/errors.h"
 #include "contract/issues.h"
 #include "contract/roles.h"
 #include "contract/text.h"
+#include "daemon/log.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
@@ -28,6 +31,11 @@ SlurmConfig WithDefaults(SlurmConfig config, const std::string& state_dir) {
   // The directory is beside the runs, which the nodes see for certain.
   if (config.image_dir.empty())
     config.image_dir = config.run_dir.substr(0, config.run_dir.rfind('/')) + "/images";
+  if (!config.run_as_user) return config;
+  config.own_directory = OwnDirectoryOf(state_dir);
+  if (config.run_as_helper.empty()) config.run_as_helper = users::DefaultRunAsPath();
+  // A conversion would be the agent's job, with the agent's credentials.
+  config.convert_images = false;
   return config;
 }
 
@@ -46,7 +54,8 @@ absl::Status CheckSharedDirectory(std::string_view name, const std::string& path
 
 std::unique_ptr<Scheduler> MakeScheduler(const SlurmConfig& config, hosts::Host* host,
                                          CallGate* gate, Commands* commands) {
-  if (config.rest_url.empty()) return std::make_unique<CommandScheduler>(host, commands);
+  if (config.rest_url.empty())
+    return std::make_unique<CommandScheduler>(host, commands, config.run_as_user);
   std::string user = config.rest_user.empty() ? config.user_on_host : config.rest_user;
   // This machine knows its own user; no host has to be asked.
   if (user.empty()) {
@@ -57,21 +66,47 @@ std::unique_ptr<Scheduler> MakeScheduler(const SlurmConfig& config, hosts::Host*
                                          commands);
 }
 
+std::unique_ptr<JobUsers> MakeUsers(const SlurmConfig& config, hosts::Host* host, CallGate* gate) {
+  if (!config.run_as_user) return nullptr;
+  return std::make_unique<JobUsers>(config, host, gate);
+}
+
+std::unique_ptr<hosts::Host> MakeHost(const SlurmConfig& config, JobUsers* users,
+                                      std::unique_ptr<hosts::Host> host) {
+  if (users == nullptr) return host;
+  return std::make_unique<UsersHost>(
+      std::move(host), config.run_dir,
+      [users](const std::string& name) { return &users->SideOf(name).host; });
+}
+
+// Reads what runs leave as their users, and nothing as the agent, whatever it is asked for.
+std::unique_ptr<hosts::Host> MakeOutputHost(const SlurmConfig& config, JobUsers* users,
+                                            hosts::Host* host) {
+  if (users == nullptr) return nullptr;
+  auto nobody = std::make_unique<users::RunAsHost>(host, config.run_as_helper, "");
+  return MakeHost(config, users, std::move(nobody));
+}
+
 }  // namespace
 
 SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host)
     : config_(std::move(config)),
-      host_(std::move(host)),
+      users_(MakeUsers(config_, host.get(), &gate_)),
+      host_(MakeHost(config_, users_.get(), std::move(host))),
       reads_(host_.get(), config_.read_patience),
       gate_(
           {.polls = config_.max_polls_per_minute, .calls = config_.max_scheduler_calls_per_minute},
           config_.submit_patience),
       commands_(config_, host_.get(), &gate_),
-      arrays_(config_.run_dir, host_.get()),
+      arrays_(users_ == nullptr ? config_.run_dir : users_->own_directory(), host_.get(),
+              [this](const std::string& run_key) { return RootOf(run_key); }),
       scheduler_(MakeScheduler(config_, host_.get(), &gate_, &commands_)),
       images_(config_, host_.get(), scheduler_.get()),
-      watcher_(&reads_, RunPaths::EndedDirectory(config_.run_dir), config_.record_interval) {
-  if (config_.files == nullptr) return;
+      watcher_(&reads_, RunPaths::EndedDirectory(config_.run_dir), config_.record_interval),
+      output_host_(MakeOutputHost(config_, users_.get(), host_.get())) {
+  LogEvent(spdlog::level::info, users_ == nullptr ? "jobs_run_as_agent" : "jobs_run_as_users",
+           {{"meaning", users_ == nullptr ? MeaningOfOneUser(OwnUser()) : users_->Meaning()}});
+  if (config_.files == nullptr || users_ != nullptr) return;
   trees_ = std::make_unique<uploads::HostTrees>(host_.get(), config_.run_dir + "/files",
                                                 config_.files->cache());
 }
@@ -83,7 +118,9 @@ absl::Status SlurmBackend::Probe() {
   }
   const absl::StatusOr<ClusterSettings> settings = scheduler_->Probe();
   if (!settings.ok()) return settings.status();
-  if (absl::Status status = CheckRunDirectoryIsWritable(); !status.ok()) return status;
+  const absl::Status usable = users_ == nullptr ? CheckRunDirectoryIsWritable() : users_->Probe();
+  if (!usable.ok()) return usable;
+  if (absl::Status status = CheckSight(*settings); !status.ok()) return status;
   const MutexLock lock(mutex_);
   keeps_accounting_ = settings->keeps_accounting;
   max_array_size_ = settings->max_array_size;
@@ -107,10 +144,11 @@ absl::Status SlurmBackend::CheckRunDirectoryIsWritable() {
 absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   const absl::StatusOr<ClusterSettings> settings = scheduler_->Settings();
   if (!settings.ok()) return settings.status();
+  if (absl::Status status = CheckSight(*settings); !status.ok()) return status;
   absl::StatusOr<std::vector<v1::Pool>> pools = scheduler_->Pools();
   if (!pools.ok()) return pools.status();
 
-  RefreshRights(*settings);
+  if (users_ == nullptr) RefreshRights(*settings);
   MarkDefaultPools(config_.profile.defaults.slurm().partition(), &*pools);
   v1::Inventory inventory;
   inventory.set_identity(settings->name);
@@ -137,7 +175,8 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
 }
 
 absl::Status SlurmBackend::Adopt(const std::vector<agents::RunHandle>& runs) {
-  watcher_.SetActive(!runs.empty());
+  RememberUsers(runs);
+  WatchRecords(!runs.empty());
   return absl::OkStatus();
 }
 
@@ -155,6 +194,9 @@ agents::RunOutput SlurmBackend::OpenLogs(const agents::RunHandle& run) {
   const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*run.assignment);
   if (resolved.ok())
     output.readable_results = output.results_directory = resolved->spec().results_directory();
+  const std::optional<JobUser> user = users_ == nullptr ? std::nullopt : users_->Of(run.run_key);
+  if (user.has_value() && !output.readable_results.empty())
+    output.readable_results = UserPath(user->name, output.results_directory);
   // Settings that have changed since the launch may refuse it; nobody knows then.
   const absl::StatusOr<v1::JobSpec> spec = ApplyProfile(run.assignment->spec(), config_.profile);
   output.may_have_gpus = !spec.ok() || MayHaveGpus(*spec);
@@ -188,8 +230,12 @@ std::vector<absl::Status> SlurmBackend::Forget(const std::vector<agents::RunHand
   if (absl::IsUnavailable(removed) || absl::IsDeadlineExceeded(removed))
     return std::vector<absl::Status>(runs.size(), removed);
   const bool has_lists = arrays_.Load().ok();
-  for (const agents::RunHandle& run : runs) {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const agents::RunHandle& run = runs[i];
     if (has_lists) arrays_.Forget(run.run_key);
+    // Results stay, too, and are read as the user.
+    const bool has_results = run.assignment != nullptr && !OpenLogs(run).results_directory.empty();
+    if (users_ != nullptr) users_->Forget(run.run_key, left[i].ok() || has_results);
     const MutexLock lock(mutex_);
     tracks_.erase(run.run_key);
     forgotten_.insert(run.run_key);

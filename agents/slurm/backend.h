@@ -21,6 +21,7 @@
 #include "agents/slurm/commands.h"
 #include "agents/slurm/image_cache.h"
 #include "agents/slurm/inventory.h"
+#include "agents/slurm/job_users.h"
 #include "agents/slurm/look_pace.h"
 #include "agents/slurm/patient_reads.h"
 #include "agents/slurm/pool_limits.h"
@@ -75,6 +76,7 @@ class SlurmBackend : public agents::Backend {
   struct Queue {
     std::multimap<std::string, QueueRow> rows;  // by run key, or else by job name
     std::set<std::string> arrays;               // names of those that it lists any task of
+    bool was_asked = false;
   };
   struct Fresh;
   struct JobToEnd {
@@ -82,14 +84,36 @@ class SlurmBackend : public agents::Backend {
     JobId id;
   };
 
-  RunPaths PathsOf(std::string_view run_key) const { return {config_.run_dir, run_key}; }
+  RunPaths PathsOf(const std::string& run_key) const { return {RootOf(run_key), run_key}; }
 
   absl::Status CheckRunDirectoryIsWritable();
+
+  // ---- users: without jobs that run as their users, all is the agent's
+  // Returns the directory that has the run's.
+  std::string RootOf(const std::string& run_key) const;
+  // Returns Slurm as the user sees it whose job the run is.
+  Scheduler& SchedulerOf(const std::string& run_key) const;
+  // Returns the host as that user sees it.
+  hosts::Host* HostOf(const std::string& run_key) const;
+  // Null: jobs that bring files are not taken.
+  uploads::HostTrees* TreesOf(const std::string& run_key) const;
+  // Settles as whom the run is submitted; nothing: it is known. An outcome: nobody, or it cannot be
+  // told now. `found`: the users by those of Muster, as far as they were looked up.
+  std::optional<agents::LaunchOutcome> SettleUser(
+      const agent::v1::Assignment& assignment,
+      std::map<std::string, absl::StatusOr<JobUser>>* found);
+  void RememberUsers(const std::vector<agents::RunHandle>& runs);
+  // Takes away the jobs of others that are called as runs are.
+  void DropForeign(std::vector<QueueRow>* rows) const;
+  // FAILED_PRECONDITION: the agent cannot see its users' jobs.
+  absl::Status CheckSight(const ClusterSettings& settings);
+  // Says what to do for a user whom Slurm does not know.
+  void ExplainStranger(const std::string& run_key, SubmitOutcome* submitted) const;
 
   // ---- answers
   // What sbatch and, for a container, srun would get.
   absl::StatusOr<std::string> SubmissionText(const agent::v1::Assignment& assignment,
-                                             const Submission& submission);
+                                             const RunPaths& paths, const Submission& submission);
   void PlanImage(const v1::JobSpec& spec, agents::CheckList* checks);
 
   // ---- rights
@@ -102,6 +126,8 @@ class SlurmBackend : public agents::Backend {
   absl::Status RefuseForbidden(const v1::JobSpec& spec);
 
   // ---- launch
+  // Launches runs whose users are known.
+  std::vector<agents::LaunchOutcome> LaunchSettled(const agents::Assignments& assignments);
   // The assignment with what the cluster fills in, and without excluded nodes that Slurm does not
   // know any more. INVALID_ARGUMENT: the cluster cannot take it so; UNAVAILABLE: Slurm could not be
   // asked.
@@ -120,7 +146,7 @@ class SlurmBackend : public agents::Backend {
   absl::StatusOr<agent::v1::Assignment> Resolve(const agent::v1::Assignment& assignment) const;
   // Checks that its inputs are there, and makes a directory for its results; nothing: the run may
   // be submitted.
-  std::optional<agents::LaunchOutcome> PrepareStorage(const v1::JobSpec& spec);
+  std::optional<agents::LaunchOutcome> PrepareStorage(const agent::v1::Assignment& assignment);
   // Lays out the files of the job as the run's working directory; nothing: the run may be
   // submitted.
   std::optional<agents::LaunchOutcome> LayOutFiles(const agent::v1::Assignment& assignment,
@@ -167,7 +193,8 @@ class SlurmBackend : public agents::Backend {
   // over its claim; an error if that cannot be read.
   absl::StatusOr<std::optional<JobId>> ReadOwner(const RunPaths& paths);
   // Returns the present time by the clock that dates the run's files: a file server's, perhaps.
-  absl::StatusOr<absl::Time> TimeOfFiles();
+  // `root`: the directory that has them.
+  absl::StatusOr<absl::Time> TimeOfFiles(const std::string& root);
   // Takes away a claim that some job died over, for no job has claimed the run as far as one can
   // tell. UNAVAILABLE: one has by now, or it cannot be told.
   absl::Status TakeDeadClaim(const RunPaths& paths);
@@ -187,10 +214,16 @@ class SlurmBackend : public agents::Backend {
                const std::vector<agents::Observation>& observations);
   absl::StatusOr<Queue> AskQueue();
   void NoteWhatRuns(const std::vector<QueueRow>& rows, absl::Time now);
+  // Without jobs of users: their records do not decide, and each look would be a program of theirs.
+  void WatchRecords(bool active) { watcher_.SetActive(active && users_ == nullptr); }
   // Nothing: there is no record. An error: it is unknown whether there is one, or what it says.
   using MaybeRecord = absl::StatusOr<std::optional<ExitRecord>>;
   // Reads the records, by run key; a run without a record is left out.
   std::map<std::string, MaybeRecord> ReadRecords(const std::vector<agents::RunHandle>& runs);
+  // Reads those of runs whose jobs are seen to have ended: each user's are read as that user.
+  std::map<std::string, MaybeRecord> ReadUsersRecords(const std::vector<agents::RunHandle>& runs,
+                                                      const Queue& queue);
+  void ReadInto(const std::vector<std::string>& keys, std::map<std::string, MaybeRecord>* records);
   // Returns the reason that a missing record proves nothing: the run's own files are missing, too,
   // and the file system may not be mounted. Empty: they are there.
   std::string WhyAbsenceIsNoProof(const std::string& run_key);
@@ -210,7 +243,8 @@ class SlurmBackend : public agents::Backend {
                   std::vector<RunFacts>* facts);
   // Returns Slurm's own lines in the output of the run's job.
   std::string SlurmOutputOf(const std::string& run_key, const JobId& job_id) const;
-  void AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since, absl::Time deadline);
+  void AskAccounting(Scheduler* scheduler, const std::vector<RunFacts*>& facts, absl::Time since,
+                     absl::Time deadline);
   void AskController(const std::vector<RunFacts*>& facts, absl::Time deadline);
   std::string ReadSlurmOutput(const std::string& path);
   // Hands Slurm's words about memory on to the run's log.
@@ -226,6 +260,8 @@ class SlurmBackend : public agents::Backend {
   // before the deadline have none, but a first call is always made.
   std::map<std::string, absl::Status> EndJobs(const std::vector<JobToEnd>& jobs,
                                               absl::Time deadline);
+  void EndJobsOf(Scheduler* scheduler, const std::vector<JobToEnd>& jobs, absl::Time deadline,
+                 std::map<std::string, absl::Status>* answers);
   void EndStrays(std::vector<JobToEnd> strays, absl::Time deadline);
   // Takes the run's claim, so that no job of it can begin any more. Errors: a job has it, or it
   // could not be taken.
@@ -235,6 +271,8 @@ class SlurmBackend : public agents::Backend {
 
   // Constant after construction.
   const SlurmConfig config_;
+  // Null: all jobs run as the agent's user.
+  const std::unique_ptr<JobUsers> users_;
   const std::unique_ptr<hosts::Host> host_;
   PatientReads reads_;  // thread-safe; for looks, look-ups and claims
   // The clock for intervals and graces; times that others are told are of the time of day.
@@ -249,6 +287,8 @@ class SlurmBackend : public agents::Backend {
   std::unique_ptr<uploads::HostTrees> trees_;
   ImageCache images_;
   RecordWatcher watcher_;
+  // The host that has what runs leave, to those who only have its paths; null: host_.
+  std::unique_ptr<hosts::Host> output_host_;
 
   size_t next_shown_ = 0;  // the next job that slurmctld is asked about; Observe's own
 

@@ -36,10 +36,17 @@ std::future<std::invoke_result_t<Call>> Begin(Call call) {
   }
 }
 
+// As whom a job is planned.
+struct PlanFor {
+  hosts::Host* host;
+  Scheduler* scheduler;
+  RunPaths paths;
+};
+
 }  // namespace
 
 v1::ClusterChecks SlurmBackend::Check() {
-  return Preflight(config_, host_.get(), &commands_, scheduler_.get()).Run();
+  return Preflight(config_, host_.get(), &commands_, scheduler_.get(), users_.get()).Run();
 }
 
 absl::StatusOr<v1::ClusterDetails> SlurmBackend::Describe(bool with_jobs) {
@@ -65,6 +72,21 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
   planned.set_run_key(kPlannedRun);
   planned.set_user(user);
   *planned.mutable_spec() = spec;
+  v1::JobPlan plan;
+  agents::CheckList checks;
+  PlanFor as{host_.get(), scheduler_.get(), RunPaths(config_.run_dir, kPlannedRun)};
+  if (users_ != nullptr) {
+    const absl::StatusOr<JobUser> found = users_->Find(user);
+    if (absl::IsUnavailable(found.status())) return found.status();
+    if (!found.ok()) {
+      const v1::Failure failure = JobUsers::WhyNot(found.status());
+      checks.Fail("user", failure.message(), failure.remedy());
+      *plan.mutable_checks() = checks.checks().checks();
+      return plan;
+    }
+    JobUsers::Side& side = users_->SideOf(found->name);
+    as = {&side.host, &side.scheduler, RunPaths(users_->RootOf(found->name), kPlannedRun)};
+  }
   GpuTypes gpu_types;
   std::vector<v1::Pool> pools;
   {
@@ -72,8 +94,6 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
     gpu_types = gpu_types_;
     pools = pools_;
   }
-  v1::JobPlan plan;
-  agents::CheckList checks;
   absl::StatusOr<agent::v1::Assignment> complete = Complete(planned, std::set<std::string>());
   if (complete.ok()) complete = Resolve(*complete);
   if (!complete.ok()) {
@@ -83,10 +103,9 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
     return plan;
   }
   const agent::v1::Assignment& assignment = *complete;
-  const absl::StatusOr<Submission> submission =
-      MakeSubmission(assignment, PathsOf(kPlannedRun), gpu_types);
+  const absl::StatusOr<Submission> submission = MakeSubmission(assignment, as.paths, gpu_types);
   absl::StatusOr<std::string> text =
-      submission.ok() ? SubmissionText(assignment, *submission) : submission.status();
+      submission.ok() ? SubmissionText(assignment, as.paths, *submission) : submission.status();
   if (!text.ok()) {
     checks.Fail("the job", agents::WhatIsWrong(text.status()), "Correct the job.");
   } else {
@@ -98,24 +117,25 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
     } else {
       checks.Fail("time limit", agents::WhatIsWrong(limit), "Correct the job.");
     }
-    const absl::Status right = RefuseForbidden(assignment.spec());
+    const absl::Status right =
+        users_ == nullptr ? RefuseForbidden(assignment.spec()) : absl::OkStatus();
     if (right.ok()) {
       checks.Ok("partition", "open to the job's account, QOS and user, as far as is known");
     } else {
       checks.Fail("partition", agents::WhatIsWrong(right), "Correct the job.");
     }
-    if (auto inputs = agents::PlanInputs(assignment.spec(), host_.get()); inputs.has_value())
+    if (auto inputs = agents::PlanInputs(assignment.spec(), as.host); inputs.has_value())
       checks.Add(*std::move(inputs));
     PlanImage(spec, &checks);
-    TakeEstimate(scheduler_->EstimateStart(*submission), &checks, &plan);
+    TakeEstimate(as.scheduler->EstimateStart(*submission), &checks, &plan);
   }
   *plan.mutable_checks() = checks.checks().checks();
   return plan;
 }
 
 absl::StatusOr<std::string> SlurmBackend::SubmissionText(const agent::v1::Assignment& assignment,
+                                                         const RunPaths& paths,
                                                          const Submission& submission) {
-  const RunPaths paths = PathsOf(assignment.run_key());
   const std::vector<std::string> words = SbatchArguments(submission);
   absl::StatusOr<std::string> text = CommentLine("sbatch", words);
   if (!text.ok()) return text.status();

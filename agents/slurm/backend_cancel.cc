@@ -57,16 +57,24 @@ absl::Status SlurmBackend::FindAlive(const std::set<std::string>& run_keys,
 
 std::map<std::string, absl::Status> SlurmBackend::EndJobs(const std::vector<JobToEnd>& jobs,
                                                           absl::Time deadline) {
+  // Each user's jobs as that user.
+  std::map<Scheduler*, std::vector<JobToEnd>> shares;
+  for (const JobToEnd& job : jobs) shares[&SchedulerOf(job.run_key)].push_back(job);
   std::map<std::string, absl::Status> answers;
-  const size_t at_once = scheduler_->MaxJobsInCall();
+  for (const auto& [scheduler, share] : shares) EndJobsOf(scheduler, share, deadline, &answers);
+  return answers;
+}
+
+void SlurmBackend::EndJobsOf(Scheduler* scheduler, const std::vector<JobToEnd>& jobs,
+                             absl::Time deadline, std::map<std::string, absl::Status>* answers) {
+  const size_t at_once = scheduler->MaxJobsInCall();
   for (size_t i = 0; i < jobs.size(); i += at_once) {
-    if (i > 0 && time_.Now() >= deadline) break;
+    if (!answers->empty() && time_.Now() >= deadline) break;
     std::vector<JobId> ids;
     for (size_t j = i; j < jobs.size() && j < i + at_once; ++j) ids.push_back(jobs[j].id);
-    const std::vector<absl::Status> statuses = scheduler_->CancelMany(ids);
-    for (size_t j = 0; j < ids.size(); ++j) answers[jobs[i + j].run_key].Update(statuses[j]);
+    const std::vector<absl::Status> statuses = scheduler->CancelMany(ids);
+    for (size_t j = 0; j < ids.size(); ++j) (*answers)[jobs[i + j].run_key].Update(statuses[j]);
   }
-  return answers;
 }
 
 // Keeps one job for each run: the one that is the run. Jobs that could not be asked about, or had
@@ -92,21 +100,26 @@ void SlurmBackend::EndStrays(std::vector<JobToEnd> strays, absl::Time deadline) 
 
 std::vector<absl::Status> SlurmBackend::Hold(const std::vector<agents::RunHandle>& runs,
                                              bool held) {
-  std::vector<JobId> ids;
-  std::vector<size_t> whose;
+  struct Share {
+    std::vector<JobId> ids;
+    std::vector<size_t> whose;
+  };
+  std::map<Scheduler*, Share> shares;
   for (size_t i = 0; i < runs.size(); ++i) {
     const std::optional<JobId> id = ParseJobId(runs[i].external_id);
     // The run was not submitted: Launch heeds the assignment's own cancel.
     if (!id.has_value()) continue;
-    ids.push_back(*id);
-    whose.push_back(i);
+    Share& share = shares[&SchedulerOf(runs[i].run_key)];
+    share.ids.push_back(*id);
+    share.whose.push_back(i);
   }
   std::vector<absl::Status> statuses(runs.size());
-  if (ids.empty()) return statuses;
-  std::vector<absl::Status> answers = scheduler_->SetHeldMany(ids, held);
-  for (size_t i = 0; i < whose.size(); ++i) {
-    const bool is_over = absl::IsNotFound(answers[i]) || absl::IsFailedPrecondition(answers[i]);
-    if (!is_over) statuses[whose[i]] = std::move(answers[i]);
+  for (const auto& [scheduler, share] : shares) {
+    std::vector<absl::Status> answers = scheduler->SetHeldMany(share.ids, held);
+    for (size_t i = 0; i < answers.size(); ++i) {
+      const bool is_over = absl::IsNotFound(answers[i]) || absl::IsFailedPrecondition(answers[i]);
+      if (!is_over) statuses[share.whose[i]] = std::move(answers[i]);
+    }
   }
   return statuses;
 }

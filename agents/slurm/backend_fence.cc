@@ -63,7 +63,7 @@ FenceOutcome SlurmBackend::FenceOwner(const agents::RunHandle& run, const JobId&
     if (row.job_id == owner) return judge(v1::EVIDENCE_SOURCE_SQUEUE, row.state);
   }
   const absl::StatusOr<std::vector<HistoryRow>> history =
-      scheduler_->HistoryOf({owner}, HistoryBegin(run));
+      SchedulerOf(run.run_key).HistoryOf({owner}, HistoryBegin(run));
   if (history.ok()) {
     for (const HistoryRow& row : *history) {
       if (row.job_id == owner) return judge(v1::EVIDENCE_SOURCE_SACCT, row.state);

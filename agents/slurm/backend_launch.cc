@@ -60,11 +60,13 @@ agents::Capabilities SlurmBackend::capabilities() {
           .goes_along = GoesAlong,
           .max_end_batch = scheduler_->MaxJobsInCall(),
           .lookup_grace = config_.lookup_grace,
-          .output_host = config_.user_on_host.empty() ? nullptr : host_.get(),
+          .output_host = output_host_ != nullptr        ? output_host_.get()
+                         : config_.user_on_host.empty() ? nullptr
+                                                        : host_.get(),
           .usage_of = [this](const std::vector<agents::RunHandle>& runs) { return UsageOf(runs); }};
 }
 
-std::vector<LaunchOutcome> SlurmBackend::Launch(const agents::Assignments& assignments) {
+std::vector<LaunchOutcome> SlurmBackend::LaunchSettled(const agents::Assignments& assignments) {
   std::vector<LaunchOutcome> outcomes(assignments.size());
   if (absl::Status status = arrays_.Load(); !status.ok()) {
     std::fill(outcomes.begin(), outcomes.end(), Deferred(status));
@@ -139,9 +141,10 @@ absl::StatusOr<agent::v1::Assignment> SlurmBackend::Resolve(
                                         .container_mounts = config_.container_mounts});
 }
 
-std::optional<LaunchOutcome> SlurmBackend::PrepareStorage(const v1::JobSpec& spec) {
-  absl::Status status = agents::CheckInputs(spec, host_.get());
-  if (status.ok()) status = agents::MakeResultsDirectory(spec, host_.get());
+std::optional<LaunchOutcome> SlurmBackend::PrepareStorage(const agent::v1::Assignment& assignment) {
+  hosts::Host* host = HostOf(assignment.run_key());
+  absl::Status status = agents::CheckInputs(assignment.spec(), host);
+  if (status.ok()) status = agents::MakeResultsDirectory(assignment.spec(), host);
   if (status.ok()) return std::nullopt;
   if (absl::IsInvalidArgument(status)) return RefusedBecause(status);
   return Deferred(absl::UnavailableError(fmt::format(
@@ -152,7 +155,8 @@ std::optional<LaunchOutcome> SlurmBackend::PrepareStorage(const v1::JobSpec& spe
 std::optional<LaunchOutcome> SlurmBackend::LayOutFiles(const agent::v1::Assignment& assignment,
                                                        absl::Time deadline) {
   if (assignment.spec().uploads_size() == 0) return std::nullopt;
-  if (trees_ == nullptr) {
+  uploads::HostTrees* trees = TreesOf(assignment.run_key());
+  if (trees == nullptr) {
     return RefusedBecause(contract::BadField(
         "uploads", "this agent takes no files; submit the job to a cluster that does"));
   }
@@ -165,7 +169,7 @@ std::optional<LaunchOutcome> SlurmBackend::LayOutFiles(const agent::v1::Assignme
         "other runs' files were copied meanwhile; it is its turn next"));
   }
   const absl::Status status =
-      trees_->LayOut(*files, PathsOf(assignment.run_key()).work(), deadline - time_.Now());
+      trees->LayOut(*files, PathsOf(assignment.run_key()).work(), deadline - time_.Now());
   if (status.ok()) return std::nullopt;
   if (absl::IsUnavailable(status)) return Deferred(NotWritten(status));
   return uploads::NotLaunched(status);
@@ -187,9 +191,12 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
     return RefusedBecause(submission.status());
   if (absl::Status status = CheckTimeLimit(assignment.spec(), pools); !status.ok())
     return RefusedBecause(status);
-  if (absl::Status status = RefuseForbidden(assignment.spec()); !status.ok())
+  // The rights that are known are those of the agent's user.
+  if (absl::Status status =
+          users_ == nullptr ? RefuseForbidden(assignment.spec()) : absl::OkStatus();
+      !status.ok())
     return RefusedBecause(status);
-  if (auto outcome = PrepareStorage(assignment.spec()); outcome.has_value()) return outcome;
+  if (auto outcome = PrepareStorage(assignment); outcome.has_value()) return outcome;
   if (auto outcome = LayOutFiles(assignment, fresh->files_deadline)) return outcome;
   const absl::StatusOr<contract::ShellVariables> shell = uploads::FetchShellVariables(
       assignment.spec(), config_.files, fresh->files_deadline - time_.Now());
@@ -210,8 +217,8 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   fresh->files = *std::move(files);
   if (const std::optional<uint64_t> array = ArrayOf(assignment)) {
     const TaskArray any{"", ArrayPaths(config_.run_dir, ""), {0}};
-    const absl::StatusOr<Submission> alike =
-        MakeSubmission(assignment, PathsOf(""), gpu_types, fresh->conversion, &any);
+    const absl::StatusOr<Submission> alike = MakeSubmission(
+        assignment, RunPaths(config_.run_dir, ""), gpu_types, fresh->conversion, &any);
     if (!alike.ok()) return RefusedBecause(alike.status());
     fresh->likeness = {fmt::format("{}", *array)};
     fresh->likeness.insert(fresh->likeness.end(), alike->options.begin(), alike->options.end());
@@ -288,6 +295,8 @@ absl::Status SlurmBackend::WriteRunFiles(std::vector<Fresh>* runs, const Submiss
     are_first = are_first && run.is_first;
     const RunPaths paths = PathsOf(run.assignment->run_key());
     for (std::string& directory : paths.Directories()) directories.push_back(std::move(directory));
+    if (users_ != nullptr && directories.size() == paths.Directories().size())
+      directories.push_back(RunPaths::EndedDirectory(paths.root()));
     for (RunFile& file : std::exchange(run.files, {})) files.push_back(std::move(file));
     for (RunFile& note :
          MakeRunNotes(*run.assignment, config_.cluster, paths, words, absl::Now())) {
@@ -332,8 +341,10 @@ std::optional<SubmitOutcome> SlurmBackend::Submit(std::vector<Fresh>* part,
   if (!submission.ok()) return fail(submission.status());
   if (absl::Status status = NotWritten(WriteRunFiles(&runs, *submission)); !status.ok())
     return fail(status);
-  watcher_.SetActive(true);
-  SubmitOutcome submitted = scheduler_->Submit(*submission);
+  WatchRecords(true);
+  const std::string& first = runs.front().assignment->run_key();
+  SubmitOutcome submitted = SchedulerOf(first).Submit(*submission);
+  ExplainStranger(first, &submitted);
   {
     const MutexLock lock(mutex_);
     last_submit_ = time_.Now();
@@ -369,6 +380,10 @@ void SlurmBackend::RemoveScripts(const std::vector<Fresh>& runs) {
     if (run.is_first) scripts.push_back(PathsOf(run.assignment->run_key()).script());
   }
   host_->RemoveManyTrees(scripts).IgnoreError();
+  if (users_ == nullptr) return;
+  for (const Fresh& run : runs) {
+    if (run.is_first) users_->Forget(run.assignment->run_key(), /*keeps_file=*/false);
+  }
 }
 
 LaunchOutcome SlurmBackend::OutcomeOf(const agent::v1::Assignment& assignment,

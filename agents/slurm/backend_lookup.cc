@@ -86,15 +86,15 @@ absl::StatusOr<std::optional<JobId>> SlurmBackend::ReadOwner(const RunPaths& pat
   if (claim.ok() && claim->type == hosts::FileType::kDirectory) return std::nullopt;
   if (!text.ok()) return text.status();
   if (claim.ok()) {
-    const absl::StatusOr<absl::Time> now = TimeOfFiles();
+    const absl::StatusOr<absl::Time> now = TimeOfFiles(paths.root());
     if (now.ok() && *now - claim->modify_time > kClaimGrace) return std::nullopt;
   }
   return absl::UnavailableError(
       fmt::format("\"{}\" does not hold a Slurm job id yet", paths.claim()));
 }
 
-absl::StatusOr<absl::Time> SlurmBackend::TimeOfFiles() {
-  const std::string mark = config_.run_dir + "/.now";
+absl::StatusOr<absl::Time> SlurmBackend::TimeOfFiles(const std::string& root) {
+  const std::string mark = root + "/.now";
   const absl::Status written = reads_.Do(mark, [mark](hosts::Host* host) {
     return host->WriteFile(mark, "", {.mode = 0600, .sync = false});
   });
@@ -149,7 +149,8 @@ absl::StatusOr<std::vector<HistoryRow>> SlurmBackend::HistoryByName(const agents
     const MutexLock lock(mutex_);
     if (!keeps_accounting_) return std::vector<HistoryRow>();
   }
-  absl::StatusOr<std::vector<HistoryRow>> rows = scheduler_->HistoryOf(name, HistoryBegin(run));
+  absl::StatusOr<std::vector<HistoryRow>> rows =
+      SchedulerOf(run.run_key).HistoryOf(name, HistoryBegin(run));
   if (rows.ok()) std::erase_if(*rows, [](const HistoryRow& row) { return row.WasRefused(); });
   if (rows.status().code() != absl::StatusCode::kFailedPrecondition) return rows;
   const MutexLock lock(mutex_);
@@ -160,6 +161,7 @@ absl::StatusOr<std::vector<HistoryRow>> SlurmBackend::HistoryByName(const agents
 absl::StatusOr<std::vector<QueueRow>> SlurmBackend::WholeQueue() {
   absl::StatusOr<std::vector<QueueRow>> rows = scheduler_->Queue();
   if (!rows.ok()) return rows;
+  DropForeign(&*rows);
   std::set<JobId> named;
   std::vector<QueueRow> unnamed;
   for (const QueueRow& row : *rows) {
@@ -210,7 +212,9 @@ std::vector<SlurmBackend::JobToEnd> SlurmBackend::StraysOf(const std::string& ru
 LookupOutcome SlurmBackend::Lookup(const agents::RunHandle& run) {
   if (absl::Status status = arrays_.Load(); !status.ok()) return CouldNotAsk(status);
   const std::vector<ArrayPlace> places = arrays_.PlacesOf(run.run_key);
-  const absl::StatusOr<std::vector<QueueRow>> queue = SharedQueue();
+  // A user's jobs are looked for as the user, whom Slurm shows them for certain.
+  const absl::StatusOr<std::vector<QueueRow>> queue =
+      users_ == nullptr ? SharedQueue() : SchedulerOf(run.run_key).Queue();
   if (!queue.ok()) return CouldNotAsk(queue.status());
   // Comes after the queue: a job that the queue did not show yet cannot have claimed the run and be
   // forgotten already.

@@ -20,8 +20,6 @@ namespace {
 
 // The most single jobs that slurmctld is asked about at a time, where there is no accounting.
 constexpr size_t kMaxShowJobs = 20;
-// Exit records that are read together; one read holds 64 MiB at most.
-constexpr size_t kMaxRecordsInRead = 1000;
 // The end of what Slurm wrote into the batch script's output.
 constexpr uint64_t kSlurmOutputBytes = 4096;
 
@@ -83,12 +81,6 @@ void AddConversion(const agents::RunHandle& run, const std::multimap<std::string
   }
 }
 
-absl::StatusOr<std::optional<ExitRecord>> WholeRecord(std::string_view text) {
-  std::optional<ExitRecord> record = ParseExitRecord(text);
-  if (!record.has_value()) return absl::DataLossError("it is not whole");
-  return record;
-}
-
 // Names the program that the record, if there is one, belongs to.
 void NameProgram(const v1::JobSpec& spec, RunFacts* facts) {
   facts->working_directory = spec.working_directory();
@@ -102,7 +94,7 @@ void NameProgram(const v1::JobSpec& spec, RunFacts* facts) {
 }  // namespace
 
 agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle>& runs) {
-  watcher_.SetActive(!runs.empty());
+  WatchRecords(!runs.empty());
   agents::ObserveOutcome outcome;
   std::optional<Queue> queue;
   if (!runs.empty() && IsQueueDue()) {
@@ -113,7 +105,8 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
     const MutexLock lock(mutex_);
     outcome.scheduler = last_queue_status_;
   }
-  std::map<std::string, MaybeRecord> records = ReadRecords(runs);
+  std::map<std::string, MaybeRecord> records =
+      users_ == nullptr ? ReadRecords(runs) : ReadUsersRecords(runs, queue.value_or(Queue()));
   std::vector<RunFacts> facts;
   facts.reserve(runs.size());
   std::vector<JobToEnd> strays;
@@ -210,6 +203,7 @@ absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
   if (!rows.ok()) return rows.status();
   NoteWhatRuns(*rows, begin);
   Queue queue;
+  queue.was_asked = true;
   for (QueueRow& row : *rows) {
     // An array all of whose waiting tasks were canceled is listed by its number alone.
     if (IsArrayName(row.name)) queue.arrays.insert(row.name);
@@ -231,37 +225,6 @@ void SlurmBackend::NoteWhatRuns(const std::vector<QueueRow>& rows, absl::Time no
   }
 }
 
-std::map<std::string, SlurmBackend::MaybeRecord> SlurmBackend::ReadRecords(
-    const std::vector<agents::RunHandle>& runs) {
-  std::map<std::string, MaybeRecord> records;
-  const auto names = reads_.ListDirectory(RunPaths::EndedDirectory(config_.run_dir));
-  if (!names.ok()) {
-    // A directory that is not found is an error, too: Probe has made it.
-    for (const agents::RunHandle& run : runs) records.emplace(run.run_key, names.status());
-    return records;
-  }
-  const std::set<std::string> there(names->begin(), names->end());
-  std::vector<std::string> keys;
-  const auto read = [&] {
-    std::vector<hosts::FilePart> parts;
-    for (const std::string& key : keys)
-      parts.push_back({PathsOf(key).exit_record(), 0, kMaxExitRecordBytes});
-    const std::vector<absl::StatusOr<std::string>> texts = reads_.ReadMany(parts);
-    for (size_t i = 0; i < keys.size(); ++i) {
-      if (absl::IsNotFound(texts[i].status())) continue;
-      records.emplace(keys[i], texts[i].ok() ? WholeRecord(*texts[i]) : texts[i].status());
-    }
-    keys.clear();
-  };
-  for (const agents::RunHandle& run : runs) {
-    if (!there.contains(run.run_key)) continue;
-    keys.push_back(run.run_key);
-    if (keys.size() == kMaxRecordsInRead) read();
-  }
-  if (!keys.empty()) read();
-  return records;
-}
-
 std::string SlurmBackend::WhyAbsenceIsNoProof(const std::string& run_key) {
   const absl::Status there = reads_.Stat(PathsOf(run_key).script()).status();
   if (there.ok()) return {};
@@ -277,6 +240,7 @@ RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<
   facts.last_state = run.state;
   facts.queue_answered = queue.has_value();
   facts.cancel_asked = run.cancel_requested;
+  facts.record_is_the_users = users_ != nullptr;
   if (record.ok()) {
     facts.record = *std::move(record);
   } else {
@@ -403,20 +367,24 @@ void SlurmBackend::AskHistory(const std::vector<agents::RunHandle>& runs, absl::
     keeps_accounting = keeps_accounting_;
   }
   if (keeps_accounting) {
-    for (size_t i = 0; i < wanted.size(); i += kMaxIdsPerHistoryCall) {
-      const size_t end = std::min(wanted.size(), i + kMaxIdsPerHistoryCall);
-      AskAccounting({wanted.begin() + i, wanted.begin() + end}, since, deadline);
+    std::map<Scheduler*, std::vector<RunFacts*>> shares;
+    for (RunFacts* run : wanted) shares[&SchedulerOf(run->run_key)].push_back(run);
+    for (const auto& [scheduler, share] : shares) {
+      for (size_t i = 0; i < share.size(); i += kMaxIdsPerHistoryCall) {
+        const size_t end = std::min(share.size(), i + kMaxIdsPerHistoryCall);
+        AskAccounting(scheduler, {share.begin() + i, share.begin() + end}, since, deadline);
+      }
     }
   } else {
     AskController(wanted, deadline);
   }
 }
 
-void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since,
-                                 absl::Time deadline) {
+void SlurmBackend::AskAccounting(Scheduler* scheduler, const std::vector<RunFacts*>& facts,
+                                 absl::Time since, absl::Time deadline) {
   std::vector<JobId> ids;
   for (const RunFacts* run : facts) ids.push_back(run->job_id);
-  absl::StatusOr<std::vector<HistoryRow>> rows = scheduler_->HistoryOf(ids, since);
+  absl::StatusOr<std::vector<HistoryRow>> rows = scheduler->HistoryOf(ids, since);
   if (rows.status().code() == absl::StatusCode::kFailedPrecondition) {
     {
       const MutexLock lock(mutex_);
@@ -462,8 +430,7 @@ void SlurmBackend::AskController(const std::vector<RunFacts*>& facts, absl::Time
 
 std::string SlurmBackend::SlurmOutputOf(const std::string& run_key, const JobId& job_id) const {
   for (const ArrayPlace& place : arrays_.PlacesOf(run_key)) {
-    if (job_id.task == place.task)
-      return ArrayPaths(config_.run_dir, place.array).output(place.task);
+    if (job_id.task == place.task) return arrays_.PathsFor(place.array, run_key).output(place.task);
   }
   return PathsOf(run_key).slurm_output();
 }

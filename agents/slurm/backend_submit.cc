@@ -93,7 +93,7 @@ absl::StatusOr<Submission> SlurmBackend::SubmissionOf(std::vector<Fresh>* runs) 
   const absl::StatusOr<std::string> name = arrays_.Add(keys, tasks);
   if (!name.ok()) return NotWritten(name.status());
   const uint32_t limit = contract::FindArrayTask(first.assignment->spec())->limit;
-  const TaskArray array{*name, ArrayPaths(config_.run_dir, *name), std::move(tasks), limit};
+  const TaskArray array{*name, arrays_.PathsFor(*name, keys.front()), std::move(tasks), limit};
   return MakeSubmission(*first.assignment, paths, gpu_types, first.conversion, &array);
 }
 

@@ -24,23 +24,24 @@ absl::StatusOr<agents::UsageByRun> SlurmBackend::UsageOf(
     if (!keeps_accounting_) return absl::FailedPreconditionError("the cluster keeps no accounting");
   }
   std::map<JobId, std::string> keys;
-  std::vector<JobId> ids;
+  std::map<Scheduler*, std::vector<JobId>> ids;
   absl::Time since = absl::Now();
   for (const agents::RunHandle& run : runs) {
     const std::optional<JobId> id = ParseJobId(run.external_id);
     if (!id.has_value()) continue;
-    ids.push_back(*id);
+    ids[&SchedulerOf(run.run_key)].push_back(*id);
     keys.emplace(*id, run.run_key);
     since = std::min(since, HistoryBegin(run));
   }
   agents::UsageByRun usage;
-  if (ids.empty()) return usage;
-  const absl::StatusOr<std::vector<UsageRow>> rows = scheduler_->UsageOf(ids, since);
-  if (!rows.ok()) return rows.status();
-  for (const UsageRow& row : *rows) {
-    const auto key = keys.find(row.job_id);
-    if (key == keys.end() || !row.has_ended || !MayBeOf(row, key->second)) continue;
-    usage.insert_or_assign(key->second, row.Usage());
+  for (const auto& [scheduler, share] : ids) {
+    const absl::StatusOr<std::vector<UsageRow>> rows = scheduler->UsageOf(share, since);
+    if (!rows.ok()) return rows.status();
+    for (const UsageRow& row : *rows) {
+      const auto key = keys.find(row.job_id);
+      if (key == keys.end() || !row.has_ended || !MayBeOf(row, key->second)) continue;
+      usage.insert_or_assign(key->second, row.Usage());
+    }
   }
   return usage;
 }

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "agents/hosts/remote_script.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/job_errors.h"
 #include "contract/text.h"
@@ -154,7 +155,15 @@ absl::StatusOr<std::string> CommandScheduler::EstimateStart(const Submission& su
   return could_not_ask ? absl::UnavailableError(words) : absl::InvalidArgumentError(words);
 }
 
+absl::StatusOr<std::vector<QueueRow>> CommandScheduler::QueueOfAll() {
+  const std::string separator = std::string(1, kSeparator) + hosts::NewNonce();
+  const absl::StatusOr<std::string> output = commands_->Ask(QueueArgumentsForAll(separator));
+  if (!output.ok()) return output.status();
+  return ParseQueueOfAll(*output, separator);
+}
+
 absl::StatusOr<std::vector<QueueRow>> CommandScheduler::Queue(std::string_view name) {
+  if (of_all_users_) return QueueOfAll();
   const absl::StatusOr<std::string> output = commands_->Ask(QueueArguments(name));
   if (!output.ok()) return output.status();
   absl::StatusOr<std::vector<QueueRow>> rows = ParseQueue(*output);

@@ -14,8 +14,9 @@ namespace muster::slurm {
 
 class CommandScheduler : public Scheduler {
  public:
-  // Both must outlive this object.
-  CommandScheduler(hosts::Host* host, Commands* commands) : host_(host), commands_(commands) {}
+  // Host and commands must outlive this object. `of_all_users`: Queue is of all users' jobs.
+  CommandScheduler(hosts::Host* host, Commands* commands, bool of_all_users = false)
+      : host_(host), commands_(commands), of_all_users_(of_all_users) {}
 
   absl::StatusOr<ClusterSettings> Probe() override;
   absl::StatusOr<ClusterSettings> Settings() override;
@@ -44,6 +45,7 @@ class CommandScheduler : public Scheduler {
 
  private:
   absl::Status CheckCommand(const std::string& name);
+  absl::StatusOr<std::vector<QueueRow>> QueueOfAll();
   // FAILED_PRECONDITION: there is none.
   absl::StatusOr<std::string> AskAccounting(std::vector<std::string> argv);
   absl::StatusOr<std::vector<HistoryRow>> History(std::vector<std::string> argv);
@@ -52,6 +54,7 @@ class CommandScheduler : public Scheduler {
 
   hosts::Host* const host_;
   Commands* const commands_;
+  const bool of_all_users_;
 };
 
 }  // namespace muster::slurm

@@ -157,6 +157,7 @@ absl::StatusOr<ClusterSettings> ParseSettings(std::string_view output) {
     if (key == "SlurmUser") settings.slurm_user = value.substr(0, value.find('('));
     if (key == "AccountingStorageType")
       settings.keeps_accounting = value == "accounting_storage/slurmdbd";
+    if (key == "PrivateData") settings.hides_jobs = value.find("jobs") != value.npos;
     if (key == "PropagateResourceLimits") limits = value;
     if (key == "PropagateResourceLimitsExcept") kept_limits = value;
     if (key == "MaxArraySize") settings.max_array_size = ParseNumber<size_t>(value).value_or(0);

@@ -23,6 +23,7 @@ struct ClusterSettings {
   std::string slurm_user;              // SlurmUser; empty if it is not told
   size_t max_array_size = 0;           // no task's index reaches it; 0 if it is not told
   std::set<std::string> taken_limits;  // see TakenLimits; none if it is not told
+  bool hides_jobs = false;             // PrivateData: users see their own jobs alone
   absl::Duration min_job_age;          // how long slurmctld remembers an ended job
 };
 

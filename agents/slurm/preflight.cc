@@ -51,7 +51,8 @@ v1::ClusterChecks Preflight::Run() {
   }
   FindIdentity();
   if (!CheckSlurm()) checks_.Skip("accounts and partitions", kNoSlurm);
-  CheckDirectories();
+  CheckUsers();
+  if (users_ == nullptr) CheckDirectories();
   CheckContainers();
   return std::move(checks_).Take();
 }
@@ -116,6 +117,9 @@ void Preflight::CheckAccounting(const Access& access) {
     return checks_.Skip(subject, "slurmdbd cannot be asked");
   asker_.accounts = LinesOf(*mine, ListsSubaccounts(access.settings));
   for (const Association& one : *mine) asker_.qos.insert(one.qos.begin(), one.qos.end());
+  // With jobs of users the agent submits none of its own.
+  if (users_ != nullptr)
+    return checks_.Skip(subject, "jobs run as their users, who have their own");
   JudgeAssociations(user_, *mine, access.needs_association, &checks_);
 }
 
@@ -128,6 +132,11 @@ void Preflight::CheckPartitions() {
                         "see what scontrol show partition and scontrol show node print");
   }
   JudgePartitions(*partitions, *nodes, asker_, config_.conversion_partition, &checks_);
+}
+
+void Preflight::CheckUsers() {
+  if (users_ != nullptr) return checks_.Add(users_->CheckLine());
+  checks_.Ok("users", MeaningOfOneUser(user_));
 }
 
 void Preflight::CheckDirectories() {

@@ -12,6 +12,7 @@
 #include "agents/hosts/host.h"
 #include "agents/slurm/checks.h"
 #include "agents/slurm/commands.h"
+#include "agents/slurm/job_users.h"
 #include "agents/slurm/scheduler.h"
 #include "agents/slurm/slurm.h"
 
@@ -20,14 +21,22 @@ namespace muster::slurm {
 class Preflight {
  public:
   // All of them must outlive this object.
-  Preflight(const SlurmConfig& config, hosts::Host* host, Commands* commands, Scheduler* scheduler)
-      : config_(config), host_(*host), commands_(*commands), scheduler_(*scheduler) {}
+  // `users`: null if all jobs run as the agent's user.
+  Preflight(const SlurmConfig& config, hosts::Host* host, Commands* commands, Scheduler* scheduler,
+            JobUsers* users)
+      : config_(config),
+        host_(*host),
+        commands_(*commands),
+        scheduler_(*scheduler),
+        users_(users) {}
 
   v1::ClusterChecks Run();
 
  private:
   bool CheckHost();
   bool CheckSlurm();
+  // Says as whom jobs run.
+  void CheckUsers();
   void CheckClocks(const Access& access);
   void CheckAccounting(const Access& access);
   void CheckPartitions();
@@ -42,6 +51,7 @@ class Preflight {
   hosts::Host& host_;
   Commands& commands_;
   Scheduler& scheduler_;
+  JobUsers* const users_;
   agents::CheckList checks_;
   std::string user_;
   std::string home_;

@@ -14,16 +14,15 @@ constexpr std::array kSqueueColumns = {
     "ArrayJobID", "ArrayTaskID", "Name",       "State",     "Reason",  "NodeList", "SubmitTime",
     "StartTime",  "EndTime",     "RestartCnt", "Partition", "Account", "QOS"};
 
-std::string Format() {
+std::string Format(std::string_view separator) {
   std::string format;
   for (const char* column : kSqueueColumns)
     format += fmt::format("{}{}:0{}", format.empty() ? "" : ",", column,
-                          column == kSqueueColumns.back() ? "" : std::string(1, kSeparator));
+                          column == kSqueueColumns.back() ? "" : separator);
   return format;
 }
 
-std::optional<QueueRow> ParseRow(std::string_view line) {
-  const std::vector<std::string_view> columns = Split(line, kSeparator);
+std::optional<QueueRow> ParseRow(const std::vector<std::string_view>& columns) {
   if (columns.size() != kSqueueColumns.size()) return std::nullopt;
   std::optional<JobId> id = ParseJobId(columns[0]);
   if (!id.has_value() || columns[3].empty()) return std::nullopt;
@@ -87,9 +86,9 @@ v1::SlurmAllocation AllocationOf(std::string_view partition, std::string_view ac
 }
 
 std::vector<std::string> QueueArguments(std::string_view name) {
-  std::vector<std::string> arguments = {"squeue",       "--me",
-                                        "--states=all", "--noheader",
-                                        "--array",      fmt::format("--Format={}", Format())};
+  std::vector<std::string> arguments = {
+      "squeue",     "--me",    "--states=all",
+      "--noheader", "--array", fmt::format("--Format={}", Format({&kSeparator, 1}))};
   if (!name.empty()) arguments.push_back(fmt::format("--name={}", name));
   return arguments;
 }
@@ -97,11 +96,37 @@ std::vector<std::string> QueueArguments(std::string_view name) {
 absl::StatusOr<std::vector<QueueRow>> ParseQueue(std::string_view output) {
   std::vector<QueueRow> rows;
   for (std::string_view line : Lines(output)) {
-    std::optional<QueueRow> row = ParseRow(line);
+    std::optional<QueueRow> row = ParseRow(Split(line, kSeparator));
     if (!row.has_value()) {
       return absl::InternalError(fmt::format(
           "squeue printed a line that is not as asked for: \"{}\"", line.substr(0, 200)));
     }
+    rows.push_back(*std::move(row));
+  }
+  return rows;
+}
+
+std::vector<std::string> QueueArgumentsForAll(std::string_view separator) {
+  return {"squeue",
+          "--all",
+          "--states=all",
+          "--noheader",
+          "--array",
+          fmt::format("--Format={},UserID:0", Format(separator) + std::string(separator))};
+}
+
+std::vector<QueueRow> ParseQueueOfAll(std::string_view output, std::string_view separator) {
+  std::vector<QueueRow> rows;
+  for (std::string_view line : Lines(output)) {
+    std::vector<std::string_view> columns;
+    for (size_t at = 0; (at = line.find(separator)) != line.npos;) {
+      columns.push_back(line.substr(0, at));
+      line.remove_prefix(at + separator.size());
+    }
+    const auto user_id = ParseNumber<uint32_t>(line);
+    std::optional<QueueRow> row = ParseRow(columns);
+    if (!row.has_value() || !user_id.has_value()) continue;
+    row->user_id = user_id;
     rows.push_back(*std::move(row));
   }
   return rows;

@@ -22,6 +22,8 @@ class RunPaths {
   RunPaths(std::string_view runs_directory, std::string_view run_key)
       : root_(runs_directory), directory_(root_ + "/" + std::string(run_key)), run_key_(run_key) {}
 
+  // The directory that has all runs of one user.
+  const std::string& root() const { return root_; }
   const std::string& run_key() const { return run_key_; }
   const std::string& directory() const { return directory_; }
   // The directory in which the command starts if the job names none: the files that it leaves there

@@ -60,7 +60,8 @@ class Scheduler {
   virtual absl::StatusOr<std::string> EstimateStart(const Submission& submission) = 0;
 
   // All jobs of the user in any state, ended ones too as long as slurmctld remembers them; with a
-  // name, only those that are called so.
+  // name, only those that are called so. If jobs run as their users: all users' jobs, whatever the
+  // name.
   virtual absl::StatusOr<std::vector<QueueRow>> Queue(std::string_view name = {}) = 0;
   // Returns the rows of accounting for at most kMaxIdsPerHistoryCall ids; only the newest job of
   // each id. For a task, the rows of the whole array. FAILED_PRECONDITION: the cluster keeps no

@@ -101,6 +101,16 @@ struct SlurmConfig {
   // in the queue.
   std::string rest_cluster;
 
+  // ---- jobs that run as their users, by muster-run-as (agents/run_as) on the login host
+  bool run_as_user = false;
+  // The file that says which user of the login host a user of Muster is. Default: the same names.
+  std::string run_as_map;
+  // The path of muster-run-as. Default: beside this program.
+  std::string run_as_helper;
+  // The agent's own directory for what its jobs' users must not change. Default: "runs" in the
+  // agent's state directory.
+  std::string own_directory;
+
   // The options of the site's SPANK plug-ins that jobs may set, without "--". Default: none. They
   // go to sbatch; slurmrestd has no way for them.
   std::vector<std::string> spank_options;

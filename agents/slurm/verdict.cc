@@ -370,6 +370,16 @@ Observation CanceledInTheQueue(const RunFacts& facts) {
   return observation;
 }
 
+// Returns whether a job of a user whose record says 0 has ended, and not well in Slurm's words, or
+// Slurm tells nothing of its end.
+bool IsDenied(const RunFacts& facts) {
+  const bool is_over =
+      facts.queue.has_value() ? HasEnded(facts.queue->state.phase) : facts.queue_answered;
+  if (!is_over || !ClaimsSuccess(facts)) return false;
+  const std::optional<SlurmEnd> end = EndAccordingToSlurm(facts);
+  return !end.has_value() || end->phase != JobPhase::kCompleted;
+}
+
 // Returns the time that an exit record waits for Slurm's own word on a job that has left the queue.
 absl::Duration WaitForHistory(const RunFacts& facts, const Patience& patience) {
   switch (facts.history_answer) {
@@ -407,9 +417,6 @@ std::optional<Observation> JudgeMissing(const RunFacts& facts, const Patience& p
   return std::nullopt;
 }
 
-// Slurm ended the job, and not its command.
-bool IsStopped(JobPhase phase) { return HasEnded(phase) && phase > JobPhase::kFailed; }
-
 // Returns whether more can still come that would change the verdict on a job that has ended in the
 // queue's eyes.
 bool MoreMayCome(const RunFacts& facts) {
@@ -429,34 +436,14 @@ bool MoreMayCome(const RunFacts& facts) {
 
 }  // namespace
 
-// The reason stays when the job is canceled.
-bool IsLaunchFailed(const RunFacts& facts) {
-  if (!facts.queue.has_value()) return false;
-  const std::string& reason = facts.queue->reason;
-  return reason == "launch failed requeued held" || reason == "launch_failed_requeued_held";
-}
-
-Doubt DoubtOf(const RunFacts& facts) {
-  const ExitRecord& record = *facts.record;
-  if (record.terminated || record.continued) return Doubt::kSignal;
-  if (facts.queue.has_value() && IsStopped(facts.queue->state.phase)) return Doubt::kStopped;
-  if (facts.limit_end.has_value() && record.end >= *facts.limit_end - kLimitSlack)
-    return Doubt::kTimeLimit;
-  return Doubt::kNone;
-}
-
-bool ProvesSuccess(const RunFacts& facts) {
-  return facts.record.has_value() && facts.record->EndedWithZero() &&
-         DoubtOf(facts) == Doubt::kNone;
-}
-
 bool NeedsHistory(const RunFacts& facts) {
   if (ProvesSuccess(facts)) return false;
   if (!facts.queue.has_value()) return facts.queue_answered;
   switch (facts.queue->state.phase) {
     case JobPhase::kCompleted:
-    case JobPhase::kFailed:
       return !facts.record.has_value();
+    case JobPhase::kFailed:
+      return !facts.record.has_value() || ClaimsSuccess(facts);
     case JobPhase::kCancelled:
       return !facts.cancel_asked;
     default:
@@ -466,6 +453,11 @@ bool NeedsHistory(const RunFacts& facts) {
 
 std::optional<Observation> Judge(const RunFacts& facts, const Patience& patience) {
   if (ProvesSuccess(facts)) return Succeeded(facts);
+  if (IsDenied(facts)) {
+    RunFacts without = facts;
+    without.record.reset();
+    return Judge(without, patience);
+  }
   if (facts.queue.has_value() && !HasEnded(facts.queue->state.phase)) {
     // The record of an earlier start is void once Slurm has put the job back.
     const bool pending = facts.queue->state.phase == JobPhase::kPending;

@@ -53,6 +53,8 @@ struct RunFacts {
   // The exit record. It is left out if Slurm is known to have put the job back since, and the
   // command runs again.
   std::optional<ExitRecord> record;
+  // The run's user can write the record: it may add to Slurm's own word, and never makes a success.
+  bool record_is_the_users = false;
   // The reason that the record, if there is one, could not be read, and the time since then. Empty:
   // without `record` there is none.
   std::string record_error;
@@ -117,6 +119,8 @@ enum class Doubt {
 Doubt DoubtOf(const RunFacts& facts);
 // Returns whether there is a record, and it alone proves a success.
 bool ProvesSuccess(const RunFacts& facts);
+// Returns whether the record says 0, and its user could have written that.
+bool ClaimsSuccess(const RunFacts& facts);
 
 // An end this close to the time limit, or after it, may be the limit's work: the clocks of node and
 // controller differ, and a prolog comes before the record's start.

@@ -89,12 +89,15 @@ class SlurmCluster:
         state_dir = world.path(f"agent-{name}")
         state_dir.mkdir()
         shutil.chown(state_dir, USER, USER)
-        values = {"slurm_conf": self.conf, **self._programs(), "max_polls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s",
-                  "record_grace": "10s", **settings}
-        config = "slurm:\n" + "".join(f"  {key}: {value}\n" for key, value in values.items())
-        agent = world.make_agent(name, kind="slurm", config=config, state_dir=state_dir)
+        agent = world.make_agent(name, kind="slurm", config=self.config(**settings), state_dir=state_dir)
         agent.argv = [*AS_USER, *agent.argv]
         return agent
+
+    def config(self, **settings):
+        """The settings of an agent on a login node."""
+        values = {"slurm_conf": self.conf, **self._programs(), "max_polls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s",
+                  "record_grace": "10s", **settings}
+        return "slurm:\n" + "".join(f"  {key}: {value}\n" for key, value in values.items())
 
     def make_rest_agent(self, world, **settings):
         """An agent that drives the cluster through its slurmrestd, with a token in a file."""

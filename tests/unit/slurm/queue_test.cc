@@ -37,6 +37,30 @@ TEST(ParseQueueTest, ReadsWhatSqueuePrints) {
   EXPECT_EQ((*rows)[1].allocation.ByteSizeLong(), 0u) << "nothing is chosen yet";
 }
 
+TEST(ParseQueueOfAllTest, NobodysNameIsALineOfOthers) {
+  const std::string separator = "\037nonce";
+  const auto line = [](const std::string& by, const std::string& name, const std::string& user) {
+    std::string text = "7";
+    for (const std::string& column :
+         {std::string("N/A"), name, std::string("RUNNING"), std::string("None"), std::string("n1"),
+          std::string("1"), std::string("2"), std::string("3"), std::string("0"),
+          std::string("cpu"), std::string("lab"), std::string("normal"), user})
+      text += by + column;
+    return text + "\n";
+  };
+  const std::string forged = line("\037", "k7m2-43-1", "1002");
+  const std::vector<QueueRow> rows = ParseQueueOfAll(
+      line(separator, "k7m2-42-1", "1001") + line(separator, "mine\n" + forged + "x", "1003") +
+          line(separator, "k7m2-44-1\037RUNNING", "1003"),
+      separator);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].name, "k7m2-42-1");
+  EXPECT_EQ(rows[0].user_id, 1001u);
+  EXPECT_EQ(rows[0].allocation.qos(), "normal");
+  EXPECT_EQ(rows[1].name, "k7m2-44-1\037RUNNING");
+  EXPECT_EQ(rows[1].user_id, 1003u);
+}
+
 TEST(ParseQueueTest, AnEmptyQueueIsAnAnswer) {
   const auto rows = ParseQueue("");
   ASSERT_TRUE(rows.ok());
