@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <system_error>
@@ -50,6 +51,13 @@ int Fail(const absl::Status& status, int code = kExitError) {
   return code;
 }
 
+// The line of a check about a cluster whose jobs are the agent's; nothing: its backend has one. On
+// Kubernetes the namespaces decide what jobs share.
+std::optional<v1::ClusterCheck> UsersLineOf(const AgentConfig& config) {
+  if (config.run_as_user || config.kind == v1::CLUSTER_KIND_KUBERNETES) return std::nullopt;
+  return users::SharedUserLine(config.kind);
+}
+
 AgentOptions OptionsOf(const AgentConfig& config) {
   const Kind& kind = KindOf(config.kind);
   AgentOptions options;
@@ -63,7 +71,7 @@ AgentOptions OptionsOf(const AgentConfig& config) {
   options.launch_parallelism = config.launch_parallelism.value_or(kind.launch_parallelism);
   options.open_run_files = kind.run_files(config);
   options.open_run_results = kind.run_results(config);
-  if (!config.run_as_user) options.users = users::SharedUserLine(config.kind);
+  options.users = UsersLineOf(config);
   return options;
 }
 
@@ -89,7 +97,7 @@ int Check(AgentConfig config) {
       KindOf(config.kind).make_backend(config, nullptr);
   if (!backend.ok()) return Fail(backend.status());
   v1::ClusterChecks checks = (*backend)->Check();
-  if (!config.run_as_user) *checks.add_checks() = users::SharedUserLine(config.kind);
+  if (auto line = UsersLineOf(config)) *checks.add_checks() = *std::move(line);
   fmt::print("{}", CheckReport(checks));
   return HasFailed(checks) ? kExitError : 0;
 }

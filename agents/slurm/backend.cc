@@ -104,8 +104,8 @@ SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host
       images_(config_, host_.get(), scheduler_.get()),
       watcher_(&reads_, RunPaths::EndedDirectory(config_.run_dir), config_.record_interval),
       output_host_(MakeOutputHost(config_, users_.get(), host_.get())) {
-  LogEvent(spdlog::level::info, users_ == nullptr ? "jobs_run_as_agent" : "jobs_run_as_users",
-           {{"meaning", users_ == nullptr ? MeaningOfOneUser(OwnUser()) : users_->Meaning()}});
+  if (users_ != nullptr)
+    LogEvent(spdlog::level::info, "jobs_run_as_users", {{"meaning", users_->Meaning()}});
   if (config_.files == nullptr || users_ != nullptr) return;
   trees_ = std::make_unique<uploads::HostTrees>(host_.get(), config_.run_dir + "/files",
                                                 config_.files->cache());

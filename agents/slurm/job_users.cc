@@ -58,14 +58,6 @@ std::optional<JobUser> ReadJobUser(const std::string& own_directory, std::string
   return JobUser{text->substr(0, blank), *uid};
 }
 
-std::string MeaningOfOneUser(const std::string& user) {
-  return fmt::format(
-      "all jobs run as {}, the agent's user: each can read and change what the others and the "
-      "agent "
-      "have where its nodes see it; where several people submit jobs, set run_as: user",
-      user.empty() ? "one user" : user);
-}
-
 JobUsers::Side::Side(const SlurmConfig& of_user, hosts::Host* base, const std::string& user,
                      CallGate* gate)
     : config(ConfigOf(of_user, user)),

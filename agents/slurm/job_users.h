@@ -43,9 +43,6 @@ std::string OwnDirectoryOf(const std::string& state_dir);
 // Returns whom the agent has written down for the run; nothing if it is not known.
 std::optional<JobUser> ReadJobUser(const std::string& own_directory, std::string_view run_key);
 
-// Says what it means that all jobs run as one user.
-std::string MeaningOfOneUser(const std::string& user);
-
 class JobUsers {
  public:
   // The host and Slurm as a user sees them.

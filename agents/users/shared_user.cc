@@ -9,9 +9,6 @@ const char* WhatItMeans(v1::ClusterKind kind) {
       return "all jobs run as the agent's user in Slurm: each can read and change what the others "
              "have in run directories and on shared file systems, their logs and environment too, "
              "and can end their jobs";
-    case v1::CLUSTER_KIND_KUBERNETES:
-      return "all jobs run with the agent's rights in Kubernetes: who submits can name each claim, "
-             "secret and service account of the namespaces that jobs may use";
     default:
       return "all jobs run as the agent's user: each can read and change what the others and the "
              "agent have there, also its keys and records, and can end their processes";

@@ -9,7 +9,7 @@ namespace muster::users {
 // The subject of the line that says as whom jobs of a cluster run, whatever it says.
 inline constexpr char kUsersSubject[] = "users";
 
-// The line of a cluster of that kind with run_as: agent. It is no warning: one person's cluster is
+// The line of machines or Slurm with run_as: agent. It is no warning: one person's cluster is
 // right so.
 v1::ClusterCheck SharedUserLine(v1::ClusterKind kind);
 
