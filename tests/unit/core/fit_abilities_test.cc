@@ -16,7 +16,7 @@ class FitAbilitiesTest : public ::testing::Test {
     *cluster_.inventory.add_pools() = PoolOf("cpu");
   }
 
-  // What the cluster lacks for the job; empty: it fits.
+  // The sentence of what the cluster lacks for the job; empty: it fits.
   std::string Lacks(const v1::JobSpec& spec) {
     const Fit fit = CheckFit(RequirementsOf(spec), cluster_, {});
     EXPECT_EQ(fit.verdict, fit.now() ? Fit::Verdict::kFits : Fit::Verdict::kWrongKind);
