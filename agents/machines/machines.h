@@ -51,7 +51,8 @@ struct MachinesConfig {
 
   // True: programs of runs are those of their users (run_users.h).
   bool run_as_user = false;
-  // The file that says who users of Muster are here (agents/users/user_map.h). Empty: the names are the same.
+  // The file that says who users of Muster are here (agents/users/user_map.h). Empty: the names are
+  // the same.
   std::string run_as_map = {};
   // Default: muster-run-as in the directory of this program.
   std::string run_as_helper = {};
