@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
+#include "broker/app/user_meter.h"
 #include "broker/auth/refusals.h"
 #include "broker/rpc/call_audit.h"
 #include "broker/rpc/call_bounds.h"
