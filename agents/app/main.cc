@@ -72,6 +72,7 @@ AgentOptions OptionsOf(const AgentConfig& config) {
   options.open_run_files = kind.run_files(config);
   options.open_run_results = kind.run_results(config);
   options.users = UsersLineOf(config);
+  if (options.users.has_value()) options.core.shared_user = options.users->seen();
   return options;
 }
 

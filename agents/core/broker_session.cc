@@ -41,6 +41,7 @@ void BrokerSession::Up(agent::v1::AgentHello hello, const JournalMeta& meta, abs
   hello.set_broker_epoch(meta.broker_epoch);
   hello.set_max_active_runs(options_.max_active_runs);
   hello.set_process(options_.process);
+  hello.set_shared_user(options_.shared_user);
   *hello.mutable_inventory() = inventory_;
   agent::v1::ConnectRequest message;
   *message.mutable_hello() = std::move(hello);

@@ -79,11 +79,7 @@ class AgentStream final
     if (message.has_welcome()) {
       const MutexLock lock(mutex_);
       if (closing_since_) return true;
-      LogEvent(spdlog::level::info, "agent_connected",
-               {{"cluster", cluster_},
-                {"agent_epoch", fmt::format("{}", message.welcome().agent_epoch())},
-                {"peer", call_->peer()},
-                {"certificate", identity_.serial()}});
+      LogConnected(message.welcome().agent_epoch());
     }
     if (!message.has_welcome()) return writer_.Offer(std::move(message));
     // The agent may read it before Offer returns, and somebody who hears of it ask the agent: that
@@ -213,6 +209,7 @@ class AgentStream final
     {
       const MutexLock lock(mutex_);
       cluster_ = hello.cluster();
+      shared_user_ = std::move(*hello.mutable_shared_user());
     }
     const core::SessionId session = context_.engine->Connect(std::move(hello), self_);
     const MutexLock lock(mutex_);
@@ -228,6 +225,17 @@ class AgentStream final
     context_.engine->Gone(session_);
     // A refused agent was never connected; another one of its name may be.
     if (IsWelcomed()) LogEvent(spdlog::level::info, "agent_disconnected", {{"cluster", cluster_}});
+  }
+
+  void LogConnected(uint64_t agent_epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LogEvent(spdlog::level::info, "agent_connected",
+             {{"cluster", cluster_},
+              {"agent_epoch", fmt::format("{}", agent_epoch)},
+              {"peer", call_->peer()},
+              {"certificate", identity_.serial()}});
+    if (shared_user_.empty()) return;
+    LogEvent(spdlog::level::info, "jobs_run_as_agent",
+             {{"cluster", cluster_}, {"meaning", shared_user_}});
   }
 
   // Tells whether the welcome was sent: no message may be sent before it.
@@ -268,6 +276,7 @@ class AgentStream final
   Mutex mutex_;
   // Only the reading reaction writes these two, and it reads them without the lock.
   std::string cluster_;
+  std::string shared_user_ ABSL_GUARDED_BY(mutex_);  // as in the hello
   core::SessionId session_ = 0;
   int unhandled_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;

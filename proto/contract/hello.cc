@@ -14,6 +14,7 @@ namespace {
 constexpr uint32_t kMaxActiveRuns = 1'000'000;  // as AgentHello says
 // Bounds what one agent makes the broker keep in memory and on disk.
 constexpr size_t kMaxInventoryBytes = 1 << 20;
+constexpr size_t kMaxSharedUserBytes = 1024;  // as AgentHello says
 
 }  // namespace
 
@@ -36,6 +37,10 @@ absl::Status ValidateHello(const agent::v1::AgentHello& hello) {
     errors.Add("hello.inventory", fmt::format("has {} bytes, at most {} are taken; group nodes "
                                               "that are alike",
                                               size, kMaxInventoryBytes));
+  }
+  if (const size_t size = hello.shared_user().size(); size > kMaxSharedUserBytes) {
+    errors.Add("hello.shared_user",
+               fmt::format("has {} bytes, at most {} are taken", size, kMaxSharedUserBytes));
   }
   return errors.ToStatus();
 }

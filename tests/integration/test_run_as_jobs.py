@@ -433,6 +433,7 @@ def test_a_check_says_as_whom_jobs_run(run_as, world, started):
     plain = world.make_agent(name="plain").start()
     assert "agent's user" in world.cli("check", "plain").stdout
     assert "jobs_run_as_agent" in plain.log()
+    assert "jobs_run_as_agent cluster=plain" in world.broker.log()
 
 
 def test_an_agent_whose_files_are_open_to_jobs_does_not_start(run_as, world, started):
