@@ -21,6 +21,7 @@
 #include "agents/machines/run_place.h"
 #include "agents/machines/run_users.h"
 #include "agents/machines/supervisors.h"
+#include "agents/users/run_as_host.h"
 #include "contract/message_of.h"
 #include "fmt/format.h"
 
@@ -177,7 +178,7 @@ absl::StatusOr<std::unique_ptr<agents::Backend>> CreateMachinesBackend(
     const MachinesConfig& config, const std::string& state_dir) {
   MachinesConfig complete = config;
   if (complete.supervisor_path.empty()) complete.supervisor_path = DefaultSupervisorPath();
-  if (complete.run_as_helper.empty()) complete.run_as_helper = DefaultRunAsPath();
+  if (complete.run_as_helper.empty()) complete.run_as_helper = users::DefaultRunAsPath();
   auto board = std::make_unique<RunBoard>();
   absl::StatusOr<std::unique_ptr<Places>> places =
       config.hosts.empty() ? CreateOwnMachine(complete, state_dir, board.get())

@@ -3,13 +3,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/user_host.h"
+#include "agents/users/run_as_host.h"
 #include "agents/users/shared_user.h"
 #include "agents/users/user_map.h"
 #include "contract/message_of.h"
@@ -26,24 +25,12 @@ constexpr std::string_view kMendTheRights =
     "ask the cluster's operator, who is root of the machine, to allow this user in "
     "/etc/muster/run-as.conf, or choose another cluster";
 
-// Returns the answer of `muster-run-as check`: the work root.
 absl::StatusOr<std::string> Ask(const std::string& helper, const std::vector<std::string>& words) {
-  hosts::Command command = {.argv = {helper, "check"}};
-  command.argv.insert(command.argv.end(), words.begin(), words.end());
   hosts::LocalHost host;
-  const absl::StatusOr<hosts::CommandResult> result = host.Run(command);
-  if (!result.ok()) return absl::FailedPreconditionError(result.status().message());
-  if (result->ok()) return std::string(absl::StripAsciiWhitespace(result->stdout_data));
-  return absl::FailedPreconditionError(absl::StripAsciiWhitespace(result->stderr_data));
+  return users::AskRunAs(&host, helper, words);
 }
 
 }  // namespace
-
-std::string DefaultRunAsPath() {
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return program.parent_path() / "muster-run-as";
-}
 
 absl::StatusOr<std::unique_ptr<RunUsers>> RunUsers::Create(const MachinesConfig& config,
                                                            const std::string& state_dir) {

@@ -20,9 +20,6 @@
 
 namespace muster::machines {
 
-// muster-run-as beside this program.
-std::string DefaultRunAsPath();
-
 class RunUsers {
  public:
   // FAILED_PRECONDITION: nothing can run as another user here, or the agent's own files are open to

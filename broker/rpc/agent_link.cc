@@ -276,8 +276,8 @@ class AgentStream final
   Mutex mutex_;
   // Only the reading reaction writes these two, and it reads them without the lock.
   std::string cluster_;
-  std::string shared_user_ ABSL_GUARDED_BY(mutex_);  // as in the hello
   core::SessionId session_ = 0;
+  std::string shared_user_ ABSL_GUARDED_BY(mutex_);  // as in the hello
   int unhandled_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;

@@ -69,9 +69,9 @@ TEST_F(UserHostTest, ARefusalOfMusterRunAsIsNoAnswerOfTheProgram) {
   Install("echo 'muster-run-as: user \"ada\" is under deny-user' >&2; exit 125");
   UserHost host(User("ada"));
   const auto result = host.Run({.argv = {"true"}});
-  EXPECT_TRUE(absl::IsUnavailable(result.status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(result.status()));
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("deny-user"));
-  EXPECT_TRUE(absl::IsUnavailable(host.ReadFile("/etc/passwd", 1 << 20).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(host.ReadFile("/etc/passwd", 1 << 20).status()));
 }
 
 TEST_F(UserHostTest, WhatAShellSaysBesidesTheScriptIsNoPartOfAFile) {
