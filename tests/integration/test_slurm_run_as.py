@@ -245,26 +245,28 @@ def test_a_check_says_as_whom_jobs_run(run_as, world, slurm, started):
 
 
 def test_a_job_with_the_name_of_a_run_is_not_taken_for_it(run_as, world, slurm, started):
-    """Neither while the run lives, nor once it is asked for after a lost answer."""
+    """Nor is a name that looks like a line of squeue's about the run."""
     _, agent = started
     api = world.api()
-    job = submit(run_as, world, BOB, "sleep 1000")
-    api.wait_state(job, RUNNING)
+    blocker = submit(run_as, world, ADA, "sleep 1000", "--nodes", "2", "--cpus", "6")
+    api.wait_state(blocker, RUNNING)
+    job = submit(run_as, world, BOB, "true", "--nodes", "2", "--cpus", "8")
+    number = eventually(lambda: api.get(job).runs and api.get(job).runs[-1].external_id, "Slurm has it")
     key = key_of(api, job)
-    forged = as_slurm_user(slurm, ADA, "sbatch", "--parsable", "-o", "/dev/null", f"--job-name={key}", "--wrap=exit 1").strip()
-    # A name that looks like a line of squeue's, of the other's run.
-    row = "\x1f".join([api.get(job).runs[-1].external_id, "N/A", key, "FAILED", "None", "n1", "1", "1", "1", "0", "a", "a",
-                       "a", str(pwd.getpwnam(BOB).pw_uid)])
-    as_slurm_user(slurm, ADA, "sbatch", "--parsable", "-o", "/dev/null", f"--job-name=x\n{row}", "--wrap=sleep 1000")
-    eventually(lambda: slurm.slurm("squeue", "-h", "-t", "all", "-o", "%T", "-j", forged).strip() == "FAILED", "it has failed")
-    agent.restart()
-    other = submit(run_as, world, ADA, "true")
-    assert api.wait_end(other).state == SUCCEEDED
-    seen = api.get(job)
-    assert seen.state == RUNNING and seen.runs[-1].external_id != forged
-    run_as.cli(world, BOB, "cancel", job)
-    assert api.wait_end(job).state == CANCELED
+    agent.kill()
+    slurm.slurm("scancel", number)
+    eventually(lambda: number not in slurm.slurm("squeue", "-h", "-t", "all", "-o", "%i").split(), "squeue has forgotten it")
+    line = "\x1f".join([number, "N/A", key, "RUNNING", "None", "n1", "1", "1", "1", "0", "a", "a", "a",
+                        str(pwd.getpwnam(BOB).pw_uid)])
+    forged = [as_slurm_user(slurm, ADA, "sbatch", "--parsable", "-o", "/dev/null", f"--job-name={name}", "--wrap=sleep 1000").strip()
+              for name in (key, f"x\n{line}")]
+    for each in forged:
+        eventually(lambda each=each: slurm.slurm("squeue", "-h", "-o", "%T", "-j", each).strip() == "RUNNING", "it runs")
+    agent.start()
+    ended = api.wait_end(job)
+    assert ended.state == CANCELED and ended.runs[-1].external_id == number
     slurm.slurm("scancel", "--user", ADA)
+    api.wait_end(blocker)
 
 
 def test_a_user_cannot_write_a_success(run_as, world, slurm, started):
@@ -273,10 +275,11 @@ def test_a_user_cannot_write_a_success(run_as, world, slurm, started):
     api = world.api()
     record = ("job=$SLURM_JOB_ID restart=0\\nphase=command problem=none pulled=0\\ncode=0 signal=0 terminated=0 continued=0 "
               "rank=0\\nstart=1 end=2\\nnodes=n1\\ncause=none about=\\ncomplete\\n")
+    # The batch script goes first, so that it writes none of its own.
     job = submit(run_as, world, ADA, f"printf \"{record}\" > ${{MUSTER_RUN_DIR%/*}}/ended/$MUSTER_RUN_KEY; echo written; "
-                                     "scancel --full --signal=KILL $SLURM_JOB_ID; sleep 1000")
+                                     "kill -KILL $(cut -d' ' -f4 /proc/$PPID/stat)")
     ended = api.wait_end(job)
-    assert ended.state != SUCCEEDED and b"written" in api.stdout(job)
+    assert ended.state == FAILED and b"written" in api.stdout(job)
 
 
 CANARY = """
