@@ -25,8 +25,8 @@ namespace muster::agents {
 struct Options {
   std::string cluster;
   v1::ClusterKind kind = v1::CLUSTER_KIND_UNSPECIFIED;
-  uint64_t process = 0;          // random, for the hello; 0: not told
-  std::string shared_user = {};  // for the hello: what it means that jobs share the agent\'s user
+  uint64_t process = 0;             // random, for the hello; 0: not told
+  std::string shared_user = {};     // for the hello: what it means that jobs share the agent's user
   uint32_t max_active_runs = 1000;  // what the hello says; the broker keeps to it
   // Launches that the backend is busy with; the rest stays ASSIGNED.
   int max_launches_in_flight = 4;

@@ -316,7 +316,14 @@ std::set<std::string> KubernetesBackend::PlacesOf(const agents::RunHandle& run) 
 
 absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
     const agents::RunHandle& run) {
-  for (const std::string& name_space : PlacesOf(run)) {
+  const std::set<std::string> places = PlacesOf(run);
+  if (places.empty()) {
+    return absl::UnavailableError(fmt::format(
+        "kubernetes.projects has no line any more for the project of run {}, so that nothing tells "
+        "where its Job is; put the line back and restart the agent",
+        run.run_key));
+  }
+  for (const std::string& name_space : places) {
     absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
     // A namespace that is missing has no rights either, which says nothing of the run.
     if (absl::IsPermissionDenied(job.status()) && HomeOf(name_space).IsMissing()) continue;

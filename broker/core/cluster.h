@@ -52,8 +52,8 @@ struct Cluster {
   absl::btree_map<RunId, std::unique_ptr<v1::Run>> runs;
   // The agent's process, the one before it, and the time when that one came back: two agents with
   // copies of one state directory. A process that has ended never does.
-  uint64_t process = 0;
-  uint64_t former_process = 0;
+  std::optional<uint64_t> process;
+  std::optional<uint64_t> former_process;
   absl::Time cloned_at = absl::InfinitePast();  // InfinitePast: they are not two
   uint32_t active = 0;                          // number of `runs` that have not ended
   uint32_t held = 0;  // number of the active ones whose jobs are held, or asked to be

@@ -188,10 +188,10 @@ class Core::Impl {
   std::optional<contract::Refusal> CheckIdentity(const agent::v1::AgentHello& hello,
                                                  const Cluster* cluster) const;
   void Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHello& hello, Step& step);
-  // Sends the difference between the runs that the agent holds and those that it should hold; runs
-  // that it lacks are only noted, for ResendRuns.
   // Sees whether the process that another one had followed is back.
   static void NoteProcess(Cluster* cluster, uint64_t process, absl::Time now);
+  // Sends the difference between the runs that the agent holds and those that it should hold; runs
+  // that it lacks are only noted, for ResendRuns.
   void Reconcile(Cluster* cluster, const agent::v1::AgentHello& hello, Step& step);
   // Assigns again at most `limit` of the runs that agents have lost; returns their number.
   int ResendRuns(int limit, Step& step);

@@ -178,7 +178,7 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
 }
 
 void Core::Impl::NoteProcess(Cluster* cluster, uint64_t process, absl::Time now) {
-  if (process == 0 || process == cluster->process) return;
+  if (process == cluster->process) return;
   if (process == cluster->former_process) cluster->cloned_at = now;
   cluster->former_process = std::exchange(cluster->process, process);
 }

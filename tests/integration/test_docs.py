@@ -14,7 +14,7 @@ PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 PROGRAM = {"run", "command", "roles", "setup"}
 # Names that only the settings of a daemon have at the top, or in a section of the same name as one of
 # a job.
-DAEMON = {"kind", "broker", "state_dir", "machines", "logs", "socket_mode"}
+DAEMON = {"kind", "broker", "state_dir", "machines", "logs", "socket_mode", "run_as"}
 # The one section that only a user's configuration has.
 USER = {"sbatch"}
 NO_SUCH_CLUSTER = 13

@@ -1,9 +1,11 @@
 #include "agents/kubernetes/manifest/pod_security.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "agents/kubernetes/manifest/projects.h"
 #include "contract/errors.h"
@@ -57,19 +59,30 @@ absl::Status CheckWishes(const v1::KubernetesSecurityContext& wanted, std::strin
   return absl::OkStatus();
 }
 
-// A job that chose an id could write another project's files on a volume that both have.
-absl::Status CheckIds(const v1::JobSpec& spec, int64_t uid, const KubernetesConfig& config) {
+// The ids that the job chooses, by their fields.
+std::vector<std::pair<std::string_view, int64_t>> ChosenIds(const v1::JobSpec& spec) {
   const v1::KubernetesSecurityContext& wanted = spec.kubernetes().security_context();
-  const std::pair<std::string_view, int64_t> ids[] = {
-      {"run_as_user", wanted.has_run_as_user() ? wanted.run_as_user() : uid},
-      {"run_as_group", wanted.has_run_as_group() ? wanted.run_as_group() : uid},
-      {"fs_group", wanted.has_fs_group() ? wanted.fs_group() : uid}};
-  for (const auto& [field, id] : ids) {
-    if (id == uid) continue;
-    return BadField(fmt::format("{}{}", kField, field),
-                    fmt::format("{}: jobs of project {} run as user and group {} on cluster {}; "
-                                "leave it out",
-                                id, spec.project(), uid, config.cluster));
+  std::vector<std::pair<std::string_view, int64_t>> ids;
+  if (wanted.has_run_as_user()) ids.emplace_back("run_as_user", wanted.run_as_user());
+  if (wanted.has_run_as_group()) ids.emplace_back("run_as_group", wanted.run_as_group());
+  if (wanted.has_fs_group()) ids.emplace_back("fs_group", wanted.fs_group());
+  return ids;
+}
+
+// A job that chose an id could write another project's files on a volume that both have.
+absl::Status CheckIds(const v1::JobSpec& spec, std::optional<int64_t> own,
+                      const KubernetesConfig& config) {
+  for (const auto& [field, id] : ChosenIds(spec)) {
+    if (own.has_value() ? id == *own : !config.projects->HasUid(id)) continue;
+    return BadField(
+        fmt::format("{}{}", kField, field),
+        own.has_value()
+            ? fmt::format("{}: jobs of project {} run as user and group {} on cluster {}; leave it "
+                          "out",
+                          id, spec.project(), *own, config.cluster)
+            : fmt::format("{}: jobs of another project run as this user on cluster {}; choose "
+                          "another one",
+                          id, config.cluster));
   }
   return absl::OkStatus();
 }
@@ -118,8 +131,8 @@ absl::StatusOr<PodSecurity> MakePodSecurity(const v1::JobSpec& spec,
   const absl::StatusOr<ProjectPlace> place = config.projects->Find(spec.project());
   if (!place.ok()) return place.status();
   made.has_token = place->has_token;
+  if (absl::Status good = CheckIds(spec, place->uid, config); !good.ok()) return good;
   if (!place->uid.has_value()) return made;
-  if (absl::Status good = CheckIds(spec, *place->uid, config); !good.ok()) return good;
   made.container["runAsUser"] = *place->uid;
   made.container["runAsGroup"] = *place->uid;
   made.pod["fsGroup"] = *place->uid;

@@ -98,6 +98,7 @@ absl::StatusOr<ProjectMap> ProjectMap::Parse(std::string_view text, std::string 
       return absl::InvalidArgumentError(
           ToAbsl(fmt::format("line {}: {}", number, ToStd(place.status().message()))));
     }
+    if (place->uid.has_value()) map.uids_.insert(*place->uid);
     if (!Repeats(**line)) map.fixed_.push_back(*std::move(place));
     map.lines_.push_back(**std::move(line));
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +40,8 @@ class ProjectMap {
   absl::StatusOr<ProjectPlace> Find(const std::string& project) const;
   // The places of all lines that mean one project each, or put all theirs into one namespace.
   const std::vector<ProjectPlace>& fixed() const { return fixed_; }
+  // Returns whether a line gives its projects this user.
+  bool HasUid(int64_t uid) const { return uids_.contains(uid); }
 
  private:
   explicit ProjectMap(std::string file) : file_(std::move(file)) {}
@@ -46,6 +49,7 @@ class ProjectMap {
   std::string file_;
   std::vector<users::MapLine> lines_;
   std::vector<ProjectPlace> fixed_;
+  std::set<int64_t> uids_;
 };
 
 // Reads kubernetes.projects, if it is set, and adds the namespaces that it names. An error says

@@ -68,6 +68,9 @@ TEST_F(SessionsTest, AProcessThatComesBackAfterAnotherOneIsACopyAndIsTold) {
   now_ += absl::Minutes(11);
   Tick();
   EXPECT_EQ(told(), 0);
+  connect(0);
+  connect(3);
+  EXPECT_EQ(told(), 1) << "one that does not tell its name is seen, too";
 }
 
 TEST_F(SessionsTest, AnotherProtocolVersionIsRefused) {

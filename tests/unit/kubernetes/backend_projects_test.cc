@@ -66,6 +66,14 @@ TEST_F(BackendProjectsTest, AJobOfThatNameInTheNamespaceOfAnotherProjectIsNotThe
   EXPECT_EQ(found.external_id, std::string("team-v/") + kOwnRun);
 }
 
+TEST_F(BackendProjectsTest, WithoutALineNobodyKnowsWhereARunIs) {
+  StartWith({});
+  EXPECT_EQ(backend_->Lookup(RunOf("text")).kind, agents::LookupOutcome::Kind::kCouldNotAsk);
+  const agents::FenceOutcome fence = backend_->Fence(RunOf("text"));
+  EXPECT_EQ(fence.kind, agents::FenceOutcome::Kind::kNotYet);
+  EXPECT_THAT(fence.evidence.detail(), HasSubstr("has no line any more"));
+}
+
 TEST_F(BackendProjectsTest, ACancelDeletesNothingInTheNamespaceOfAnotherProject) {
   StartWith({});
   PutJobInto("team-s");

@@ -144,6 +144,16 @@ TEST(ProjectsTest, AJobCannotChooseAnotherNamespaceAccountOrUser) {
   }
 }
 
+TEST(ProjectsTest, AJobWithoutAUserOfItsProjectCannotChooseThatOfAnother) {
+  const KubernetesConfig config = WithMap("vision: team-v\nsound: team-s uid=20001\n");
+  agent::v1::Assignment user = MakeAssignment();
+  user.mutable_spec()->mutable_kubernetes()->mutable_security_context()->set_fs_group(20001);
+  EXPECT_THAT(RefusalOf(user, config), HasSubstr("jobs of another project run as this user"));
+  user.mutable_spec()->mutable_kubernetes()->mutable_security_context()->set_fs_group(20002);
+  EXPECT_EQ(Make(user, config).at("spec").at("template").at("spec").at("securityContext"),
+            Json({{"fsGroup", 20002}}));
+}
+
 TEST(ProjectsTest, WhatRestrictedForbidsIsRefusedByItsField) {
   const KubernetesConfig config = WithMap("vision: team-v\n");
   const auto refused = [&](auto change) {
