@@ -150,8 +150,7 @@ TEST(ProjectsTest, AJobWithoutAUserOfItsProjectCannotChooseThatOfAnother) {
   user.mutable_spec()->mutable_kubernetes()->mutable_security_context()->set_fs_group(20001);
   EXPECT_THAT(RefusalOf(user, config), HasSubstr("jobs of another project run as this user"));
   user.mutable_spec()->mutable_kubernetes()->mutable_security_context()->set_fs_group(20002);
-  EXPECT_EQ(Make(user, config).at("spec").at("template").at("spec").at("securityContext"),
-            Json({{"fsGroup", 20002}}));
+  EXPECT_EQ(PodOf(Make(user, config)).at("securityContext"), Json({{"fsGroup", 20002}}));
 }
 
 TEST(ProjectsTest, WhatRestrictedForbidsIsRefusedByItsField) {
