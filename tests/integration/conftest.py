@@ -33,12 +33,13 @@ def pytest_sessionstart(session):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """The tests of one file of Slurm or Kubernetes share its cluster, so one worker runs them."""
+    """The tests of one file of Slurm or Kubernetes share its cluster, so one worker runs them, unless the file has a group."""
     for item in items:
         for kind in ("slurm", "kubernetes"):
             if item.path.name.startswith(f"test_{kind}"):
                 item.add_marker(kind)
-                item.add_marker(pytest.mark.xdist_group(item.path.stem))
+                if item.get_closest_marker("xdist_group") is None:
+                    item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -89,7 +89,6 @@ TEST_F(BackendProjectsTest, ARunOfAProjectWithoutALineIsRefusedAndMakesNothing) 
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.detail(), HasSubstr("kubernetes.projects (/etc/muster/projects)"));
   EXPECT_THAT(TakeChanges(), testing::IsEmpty());
-  EXPECT_EQ(backend_->Lookup(run).kind, agents::LookupOutcome::Kind::kAbsent);
 }
 
 TEST_F(BackendProjectsTest, ARunThatLostItsLineIsAdoptedWithoutAPlace) {
