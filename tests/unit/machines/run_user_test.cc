@@ -62,6 +62,25 @@ TEST_F(RunAsUserTest, TheCodeAndTheBeginningOfTheOutputComeBack) {
   EXPECT_EQ(RunAsUser(user_, {"-c", "true"}), -1);
 }
 
+TEST_F(RunAsUserTest, ACommandThatItsUserHasStoppedIsEnded) {
+  std::string output;
+  EXPECT_EQ(RunAsUser(user_, {"-c", "echo begun; kill -STOP $$"}, &output, /*input=*/-1,
+                      /*limit_ms=*/100),
+            -1);
+}
+
+TEST_F(RunAsUserTest, SecretsAreRemovedOnceByWhoeverMay) {
+  const std::string mark = directory_ + "/" + kUserSecretsFile;
+  std::ofstream(helper_) << "#!/bin/sh\nexit 125\n";
+  EXPECT_TRUE(RemoveUserSecrets(directory_, user_));
+  std::ofstream{mark};
+  EXPECT_FALSE(RemoveUserSecrets(directory_, user_));
+  EXPECT_TRUE(std::filesystem::exists(mark));
+  std::ofstream(helper_) << "#!/bin/sh\n[ \"$5\" = remove-secrets ]\n";
+  EXPECT_TRUE(RemoveUserSecrets(directory_, user_));
+  EXPECT_FALSE(std::filesystem::exists(mark));
+}
+
 TEST_F(RunAsUserTest, ItHasNothingOfThisEnvironmentAndAnEmptyInput) {
   std::string output;
   EXPECT_EQ(RunAsUser(user_, {"-c", "cat; echo ${HOME:-none}"}, &output), 0);
