@@ -17,8 +17,6 @@ namespace muster::machines {
 namespace {
 
 constexpr mode_t kSecretMode = 0600;
-// Time for the files of a run that never began; what is left then is left to keep_work.
-constexpr int kUserRemovalMs = 2000;
 
 // Returns whether its claim says that nothing of the run has ever run, and nothing else says
 // otherwise.

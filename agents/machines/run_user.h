@@ -63,6 +63,9 @@ bool RemoveUserSecrets(const std::string& directory, const RunUser& user);
 
 // Removes what the run's directory says of the user, whose directory is gone.
 void ForgetUser(const std::string& directory);
+// Time for the files of a run that never began; what is left then is left to keep_work.
+inline constexpr int kUserRemovalMs = 2000;
+
 // Removes the user's directory of a run, and then what the run's directory says of it.
 TreeRemoval RemoveUserDirectory(const std::string& directory, const RunUser& user, int budget_ms);
 

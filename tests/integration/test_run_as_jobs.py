@@ -139,6 +139,20 @@ def test_what_cannot_be_started_as_the_user_is_told(run_as, world, started):
     assert str(agent.state_dir) in failure.message and "Permission denied" in failure.message
 
 
+def test_a_run_without_a_place_for_its_results_leaves_nothing(run_as, world, started):
+    _, agent = started
+    api = world.api()
+    pathlib.Path(pwd.getpwnam(ADA).pw_dir, "job.yaml").write_text("run: pwd
+results_directory: /etc/muster-it-results
+")
+    job = int(run_as.cli(world, ADA, "submit", "-q", "job.yaml").stdout.split()[-1])
+    failed = api.wait_state(job, FAILED)
+    assert "/etc/muster-it-results" in failed.runs[-1].failure.message, failed
+    for run in failed.runs:
+        assert not (run_as.work / ADA / run.run_key).exists()
+        assert not agent.run_directory(run.run_key).exists()
+
+
 def begun(run_as, world, user, path):
     """A job whose process does all to survive, and that process."""
     script = script_file(run_as, user, STUBBORN)
