@@ -114,7 +114,7 @@ User FindUser(const std::string& name, const Config& config) {
   const passwd* found = getpwnam(name.c_str());
   if (found == nullptr) Refuse("there is no user \"" + name + "\" on this machine");
   User user = {found->pw_name, found->pw_dir, found->pw_shell, found->pw_uid, found->pw_gid};
-  std::vector<gid_t> groups(NGROUPS_MAX);
+  std::vector<gid_t> groups(NGROUPS_MAX, user.gid);
   int count = NGROUPS_MAX;
   Must(getgrouplist(user.name.c_str(), user.gid, groups.data(), &count) >= 0, "read groups");
   const bool is_in_group = std::any_of(groups.begin(), groups.begin() + count,
@@ -123,7 +123,7 @@ User FindUser(const std::string& name, const Config& config) {
   if (!Has(config.users, user.uid) && !is_in_group) why = "is under no allow-user or allow-group";
   if (Has(config.denied, user.uid)) why = "is under deny-user";
   if (user.uid == getuid() || Has(config.callers, user.uid)) why = "is a caller";
-  if (user.uid < config.minimum_uid || Has(kNobodies, user.uid) || user.gid == 0)
+  if (user.uid < config.minimum_uid || Has(kNobodies, user.uid) || Has(groups, 0))
     why = "is root, nobody, in root's group, or below minimum-uid";
   if (user.name[0] == '.' || user.name.find('/') != user.name.npos) why = "has no good name";
   if (!why.empty()) Refuse("user \"" + name + "\" " + why + " (" + kFile + ", which is root's)");

@@ -92,6 +92,17 @@ def test_groups_and_denials_of_the_configuration(run_as):
         subprocess.run(["gpasswd", "-d", CARL, BOB], check=True, capture_output=True)
 
 
+def test_roots_group_is_nobodys(run_as):
+    run_as.configure(f"caller {AGENT}", f"allow-user {CARL}")
+    subprocess.run(["usermod", "-a", "-G", "root", CARL], check=True)
+    try:
+        assert refused(run_as.run("id", user=CARL), "in root's group")
+        assert refused(run_as.call("check", CARL), "in root's group")
+    finally:
+        subprocess.run(["gpasswd", "-d", CARL, "root"], check=True, capture_output=True)
+    assert run_as.run("true", user=CARL).returncode == 0
+
+
 def test_user_ids_of_large_sites_are_users(run_as):
     uid = pwd.getpwnam(CARL).pw_uid
     run_as.configure(f"caller {AGENT}", f"allow-user {CARL}")
