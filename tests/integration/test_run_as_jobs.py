@@ -139,6 +139,23 @@ def test_what_cannot_be_started_as_the_user_is_told(run_as, world, started):
     assert str(agent.state_dir) in failure.message and "Permission denied" in failure.message
 
 
+def test_a_job_waits_until_its_user_can_be_asked_for(run_as, world, started):
+    del started
+    asked = run_as.root / "asked"
+    asked.mkdir()
+    os.chown(asked, pwd.getpwnam(AGENT).pw_uid, -1)
+    silent = run_as.root / "silent"
+    silent.write_text(f'#!/bin/sh\n[ $# = 2 ] || {{ echo {run_as.work}; exit 0; }}\ntouch {asked}/$2\nexit 75\n')
+    silent.chmod(0o755)
+    silent.replace(run_as.helper)
+    try:
+        job = submit(run_as, world, ADA, "true")
+        eventually((asked / ADA).exists, "the agent has asked")
+    finally:
+        run_as.install("answering", 0o4750).replace(run_as.helper)
+    world.api().wait_state(job, SUCCEEDED)
+
+
 def test_a_run_without_a_place_for_its_results_leaves_nothing(run_as, world, started):
     _, agent = started
     api = world.api()
