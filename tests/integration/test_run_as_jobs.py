@@ -5,6 +5,7 @@ import os
 import pathlib
 import pwd
 import signal
+import subprocess
 
 import pytest
 from muster.v1 import job_pb2
@@ -426,6 +427,25 @@ def test_a_secret_goes_with_a_supervisor_that_is_killed(run_as, world, started):
     eventually(lambda: api.get(job).runs[0].state == job_pb2.RUN_STATE_FAILED, "the run has failed")
     run_as.cli(world, ADA, "cancel", job)
     api.wait_end(job)
+    eventually(lambda: canary.files(run_as.root) == [], "the file is gone")
+
+
+def test_a_secret_that_cannot_be_removed_is_told_and_goes_later(run_as, world, started):
+    _, agent = started
+    api = world.api()
+    canary, words = use_secrets(run_as, world, ADA)
+    gate = pathlib.Path(pwd.getpwnam(ADA).pw_dir, "gate")
+    job = submit(run_as, world, ADA, program(f"until [ -e {gate} ]; do sleep 0.05; done"), *words)
+    eventually(lambda: b"mode" in api.read_log(job)[0], "the program has its secrets")
+    subprocess.run(["usermod", "--expiredate", "1970-01-02", ADA], check=True)
+    try:
+        gate.touch()
+        api.wait_state(job, SUCCEEDED)
+        eventually(lambda: "secrets_not_removed" in agent.log(), "the agent tells it")
+        assert len(canary.files(run_as.root)) == 1
+    finally:
+        subprocess.run(["usermod", "--expiredate", "", ADA], check=True)
+    agent.restart()
     eventually(lambda: canary.files(run_as.root) == [], "the file is gone")
 
 

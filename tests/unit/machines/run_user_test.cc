@@ -9,13 +9,16 @@
 #include <optional>
 #include <string>
 
+#include "agents/machines/run_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace muster::machines {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 const RunUser kAda = {.name = "ada",
                       .directory = "/work/ada/1-1",
@@ -79,6 +82,22 @@ TEST_F(RunAsUserTest, SecretsAreRemovedOnceByWhoeverMay) {
   std::ofstream(helper_) << "#!/bin/sh\n[ \"$5\" = remove-secrets ]\n";
   EXPECT_TRUE(RemoveUserSecrets(directory_, user_));
   EXPECT_FALSE(std::filesystem::exists(mark));
+}
+
+TEST_F(RunAsUserTest, SecretsThatStayAreToldAndRemovedTheNextTime) {
+  const RunDirectory run(directory_ + "/a-1-1");
+  std::filesystem::create_directories(run.path());
+  std::ofstream(run.PathOf(kUserFile)) << user_.Encode();
+  std::ofstream(run.PathOf(kUserSecretsFile));
+  std::ofstream(helper_) << "#!/bin/sh\nexit 125\n";
+  testing::internal::CaptureStderr();
+  run.RemoveBookkeeping();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("secrets_not_removed"), HasSubstr("a-1-1"), HasSubstr(helper_)));
+  EXPECT_TRUE(std::filesystem::exists(run.PathOf(kUserSecretsFile)));
+  std::ofstream(helper_) << "#!/bin/sh\nexit 0\n";
+  run.RemoveBookkeeping();
+  EXPECT_FALSE(std::filesystem::exists(run.PathOf(kUserSecretsFile)));
 }
 
 TEST_F(RunAsUserTest, ItHasNothingOfThisEnvironmentAndAnEmptyInput) {
