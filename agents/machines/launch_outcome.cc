@@ -1,6 +1,7 @@
 #include "agents/machines/launch_outcome.h"
 
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
@@ -10,6 +11,12 @@
 namespace muster::machines {
 
 using agents::LaunchOutcome;
+
+namespace {
+
+constexpr absl::Duration kLaunchAgain = absl::Seconds(5);
+
+}  // namespace
 
 v1::Evidence AgentEvidence(const std::string& detail) {
   v1::Evidence evidence;
@@ -26,6 +33,14 @@ LaunchOutcome Refused(v1::FailureCode code, v1::FailureClass failure_class,
 
 LaunchOutcome Refused(const Misfit& misfit) {
   return agents::RefusedAs(MisfitFailure(misfit), AgentEvidence(""));
+}
+
+LaunchOutcome Deferred(const Misfit& misfit) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kDeferred;
+  outcome.retry_after = kLaunchAgain;
+  outcome.evidence = AgentEvidence(misfit.why);
+  return outcome;
 }
 
 LaunchOutcome RefusedBecause(v1::FailureCode code, const absl::Status& status) {

@@ -17,6 +17,8 @@ agents::LaunchOutcome Refused(v1::FailureCode code, v1::FailureClass failure_cla
                               const contract::FailureParts& parts);
 // Refuses a job that the cluster can never run.
 agents::LaunchOutcome Refused(const Misfit& misfit);
+// The job waits: a later launch may fit.
+agents::LaunchOutcome Deferred(const Misfit& misfit);
 // Says `code` if the job asks for what cannot be; if not, it is the agent that could not do it.
 agents::LaunchOutcome RefusedBecause(v1::FailureCode code, const absl::Status& status);
 // Nobody knows whether the run was launched before: `status` is why.

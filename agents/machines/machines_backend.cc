@@ -125,7 +125,8 @@ LaunchOutcome MachinesBackend::LaunchOne(const agent::v1::Assignment& assignment
   // The run may be live: only what can be read proves that it is not.
   if (!trace.ok()) return UnclearBecause(trace.status());
   if (trace->has_begun) return LaunchedAs(fmt::format("the {} has had the run already", word));
-  if (const auto misfit = places_->RefusalOf(assignment)) return Refused(*misfit);
+  if (const auto misfit = places_->RefusalOf(assignment))
+    return misfit->may_pass ? Deferred(*misfit) : Refused(*misfit);
   absl::StatusOr<agent::v1::Assignment> whole =
       uploads::WithShellVariables(assignment, config_.files);
   if (!whole.ok()) return uploads::NotLaunched(whole.status());

@@ -135,6 +135,8 @@ class OwnMachine : public Places {
   RunUser UserOf(const agent::v1::Assignment& assignment) const;
   // Makes the run's own directory, for whoever runs its programs, and what Muster puts there.
   absl::Status PrepareUserDirectory(const RunSpec& spec, bool has_files, hosts::Host* host) const;
+  // Leaves nothing of a run that is refused after all.
+  void RemoveRefused(const RunSpec& spec) const;
   bool HasWork(const RunSpec& spec) const;
   // Returns whether it has ended because its files could not be fetched.
   bool WasRefusedItsFiles(const RunHandle& run, const RunFiles& files) const;
@@ -302,9 +304,12 @@ std::optional<LaunchOutcome> OwnMachine::Accept(
   const bool has_files = assignment->spec().uploads_size() > 0;
   // The files come from a launch that was cut short.
   if (has_files) directory.RemoveWork();
-  if (const absl::Status made = PrepareUserDirectory(spec, has_files, host.get()); !made.ok())
+  if (const absl::Status made = PrepareUserDirectory(spec, has_files, host.get()); !made.ok()) {
+    RemoveRefused(spec);
     return RefusedBecause(v1::FAILURE_CODE_LAUNCH_FAILED, made);
+  }
   if (const absl::Status created = directory.Create(spec); !created.ok()) {
+    RemoveRefused(spec);
     return Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
                    {.detail = MessageOf(created),
                     .remedy = absl::IsResourceExhausted(created)
@@ -315,8 +320,7 @@ std::optional<LaunchOutcome> OwnMachine::Accept(
   if (!has_files || !assignment->spec().results_directory().empty()) {
     const absl::Status made = agents::MakeResultsDirectory(resolved.spec(), host.get());
     if (!made.ok()) {
-      directory.RemoveBookkeeping();
-      rmdir(directory.path().c_str());
+      RemoveRefused(spec);
       return RefusedBecause(v1::FAILURE_CODE_RESULTS_DIRECTORY, made);
     }
   }
@@ -356,6 +360,13 @@ absl::Status OwnMachine::PrepareUserDirectory(const RunSpec& spec, bool has_file
   if (!spec.command_script.empty())
     scripts.push_back({own.PathOf(kCommandFile), spec.command_script, options});
   return scripts.empty() ? absl::OkStatus() : host->WriteMany(scripts);
+}
+
+void OwnMachine::RemoveRefused(const RunSpec& spec) const {
+  const RunDirectory directory = DirectoryOf(spec.run_key);
+  if (spec.user.IsOther()) RemoveUserDirectory(directory.path(), spec.user, kUserRemovalMs);
+  directory.RemoveBookkeeping();
+  rmdir(directory.path().c_str());
 }
 
 bool OwnMachine::HasWork(const RunSpec& spec) const {

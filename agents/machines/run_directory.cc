@@ -12,8 +12,10 @@
 #include "agents/machines/file_status.h"
 #include "agents/machines/run_files.h"
 #include "agents/machines/run_request.h"
+#include "agents/machines/run_user.h"
 #include "agents/machines/small_file.h"
 #include "contract/image.h"
+#include "daemon/log.h"
 #include "fmt/format.h"
 #include "google/protobuf/util/time_util.h"
 
@@ -191,7 +193,18 @@ absl::Status RunDirectory::CloseWithoutStart(int64_t now_us) const {
   return error == 0 ? absl::OkStatus() : FileError(error, "make", PathOf(kClaimFile));
 }
 
-void RunDirectory::RemoveBookkeeping() const { RemoveRunBookkeeping(path_); }
+void RunDirectory::RemoveBookkeeping() const {
+  RemoveRunBookkeeping(path_);
+  if (!IsThere(PathOf(kUserSecretsFile))) return;
+  const RunUser user = ReadRunUser(path_).value_or(RunUser{});
+  LogEvent(spdlog::level::warn, "secrets_not_removed",
+           {{"run", std::filesystem::path(path_).filename().string()},
+            {"user", user.name},
+            {"directory", user.directory},
+            {"remedy", fmt::format("remove {}* there, or mend what \"{} check {}\" says to the "
+                                   "agent's user and restart the agent",
+                                   kSecretFilePrefix, user.helper, user.name)}});
+}
 
 void RunDirectory::RemoveLogs() const { RemoveRunLogs(path_); }
 

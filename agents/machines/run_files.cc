@@ -17,8 +17,6 @@ namespace muster::machines {
 namespace {
 
 constexpr mode_t kSecretMode = 0600;
-// Time for the files of a run that never began; what is left then is left to keep_work.
-constexpr int kUserRemovalMs = 2000;
 
 // Returns whether its claim says that nothing of the run has ever run, and nothing else says
 // otherwise.
@@ -90,7 +88,8 @@ void RemoveSecretFiles(const std::string& directory) {
 
 void RemoveRunBookkeeping(const std::string& directory) {
   RemoveSecretFiles(directory);
-  if (const std::optional<RunUser> user = ReadRunUser(directory)) RemoveUserSecrets(*user);
+  if (const std::optional<RunUser> user = ReadRunUser(directory))
+    RemoveUserSecrets(directory, *user);
   RemoveGroupsOf(directory);
   RemoveUnused(directory);
   for (const char* name :
@@ -107,8 +106,7 @@ void RemoveRunLogs(const std::string& directory) {
     rmdir((directory + "/" + name).c_str());
   // The same for a directory of the user's own.
   const std::optional<RunUser> user = ReadRunUser(directory);
-  if (user.has_value() && RunAsUser(*user, {"leave", user->directory}) == 0)
-    unlink((directory + "/" + kUserFile).c_str());
+  if (user.has_value() && RunAsUser(*user, {"leave", user->directory}) == 0) ForgetUser(directory);
   // Files that the user has left keep the claim beside them, which tells that they belong to a past
   // run.
   if (IsThere(directory + "/" + kWorkDirectory) || IsThere(directory + "/" + kUserFile)) return;

@@ -12,6 +12,7 @@
 // - setup, command: the user's scripts.
 // - user: of a run whose programs another user's than the agent's runs (run_user.h): who that is.
 //   The scripts and work/ are in a directory of that user's, and nothing here is open to it.
+// - user-secrets: empty; the run has files of secrets in that directory.
 // - enter, container-log, containers: of a run in a container (container.h).
 // - groups: the control groups that limit the run (control_group.h).
 // - stdout, stderr: the output of setup and command.

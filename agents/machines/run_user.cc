@@ -1,15 +1,20 @@
 #include "agents/machines/run_user.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
 #include "agents/hosts/fd.h"
+#include "agents/machines/clock_now.h"
 #include "agents/machines/record.h"
 #include "agents/machines/run_records.h"
 #include "agents/machines/small_file.h"
@@ -20,15 +25,20 @@ namespace {
 // A record is all that a command answers.
 constexpr size_t kMaxAnswerBytes = 64 << 10;
 
-// Reads to the end, and keeps the beginning.
-std::string ReadAnswer(int fd) {
-  std::string answer;
+// Reads to the end, and keeps the beginning. Returns whether the end came in time.
+bool ReadAnswer(int fd, int limit_ms, std::string* answer) {
+  const int64_t until_ms = SteadyMilliseconds() + limit_ms;
   char buffer[4096];
   while (true) {
+    pollfd ready = {.fd = fd, .events = POLLIN, .revents = 0};
+    const int64_t left_ms = std::max<int64_t>(until_ms - SteadyMilliseconds(), 0);
+    const int polled = poll(&ready, 1, static_cast<int>(left_ms));
+    if (polled < 0 && errno == EINTR) continue;
+    if (polled <= 0) return false;
     const ssize_t n = read(fd, buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return answer;
-    if (answer.size() < kMaxAnswerBytes) answer.append(buffer, static_cast<size_t>(n));
+    if (n <= 0) return true;
+    if (answer->size() < kMaxAnswerBytes) answer->append(buffer, static_cast<size_t>(n));
   }
 }
 
@@ -66,7 +76,7 @@ std::optional<RunUser> ReadRunUser(const std::string& directory) {
 }
 
 int RunAsUser(const RunUser& user, const std::vector<std::string>& command, std::string* output,
-              int input) {
+              int input, int limit_ms) {
   std::vector<std::string> words = command;
   words.insert(words.begin(), user.supervisor);
   words = user.Words(std::move(words));
@@ -89,7 +99,9 @@ int RunAsUser(const RunUser& user, const std::vector<std::string>& command, std:
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return -1;
   write_end = hosts::Fd();
-  std::string answer = ReadAnswer(read_end.get());
+  std::string answer;
+  // The command's process is the user's, who may stop it. It ends with the helper.
+  if (!ReadAnswer(read_end.get(), limit_ms, &answer)) kill(pid, SIGKILL);
   if (output != nullptr) *output = std::move(answer);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0) {
@@ -113,19 +125,29 @@ int WriteUserSecret(const RunUser& user, const std::string& name, std::string_vi
   return code < 0 || code == kRunAsRefused ? EPERM : code;
 }
 
-void RemoveUserSecrets(const RunUser& user) { RunAsUser(user, {"remove-secrets", user.directory}); }
+bool RemoveUserSecrets(const std::string& directory, const RunUser& user) {
+  const std::string mark = directory + "/" + kUserSecretsFile;
+  if (access(mark.c_str(), F_OK) != 0) return true;
+  if (RunAsUser(user, {"remove-secrets", user.directory}) != 0) return false;
+  unlink(mark.c_str());
+  return true;
+}
+
+void ForgetUser(const std::string& directory) {
+  for (const char* name : {kUserSecretsFile, kUserFile}) unlink((directory + "/" + name).c_str());
+}
 
 TreeRemoval RemoveUserDirectory(const std::string& directory, const RunUser& user, int budget_ms) {
   std::string answer;
-  const int code =
-      RunAsUser(user, {"remove-tree", user.directory, std::to_string(budget_ms)}, &answer);
+  const int code = RunAsUser(user, {"remove-tree", user.directory, std::to_string(budget_ms)},
+                             &answer, /*input=*/-1, budget_ms + kUserCommandMs);
   std::optional<TreeRemoval> removal = TreeRemoval::Decode(answer);
   if (code != 0 || !removal.has_value()) {
     removal = TreeRemoval{.trouble = "cannot remove \"" + user.directory + "\" as user " +
                                      user.name + "; see what \"" + user.helper + " check " +
                                      user.name + "\" says to the agent's user"};
   }
-  if (removal->is_gone) unlink((directory + "/" + kUserFile).c_str());
+  if (removal->is_gone) ForgetUser(directory);
   return *std::move(removal);
 }
 

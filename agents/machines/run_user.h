@@ -18,6 +18,9 @@ namespace muster::machines {
 // The record of it in the run's directory, which stays for as long as the user has files of it.
 inline constexpr char kUserFile[] = "user";
 
+// The mark beside it of a run that has files of secrets in the user's directory.
+inline constexpr char kUserSecretsFile[] = "user-secrets";
+
 // The exit code of a muster-run-as that runs nothing, and the beginning of what it says then.
 inline constexpr int kRunAsRefused = 125;
 inline constexpr std::string_view kRunAsWords = "muster-run-as: ";
@@ -40,19 +43,30 @@ struct RunUser {
 // Returns what the run's directory says; nothing: its programs are the agent's.
 std::optional<RunUser> ReadRunUser(const std::string& directory);
 
+// Time for a command: it handles few files. A user who stops what runs as them holds up their
+// machine for no longer.
+inline constexpr int kUserCommandMs = 10'000;
+
 // Runs a command of muster-supervisor as the user to its end. Returns its exit code; -1: it could
-// not be started, or was killed. `output`: the beginning of what it writes to its standard output.
-// `input`: the descriptor that is its standard input; -1: empty.
+// not be started, or was killed, also because it has not closed its standard output within the
+// limit. `output`: the beginning of what it writes there. `input`: the descriptor that is its
+// standard input; -1: empty.
 int RunAsUser(const RunUser& user, const std::vector<std::string>& command,
-              std::string* output = nullptr, int input = -1);
+              std::string* output = nullptr, int input = -1, int limit_ms = kUserCommandMs);
 
 // Writes a file of mode 0600 that is the user's, in the run's directory that is the user's. Returns
 // 0, or errno. The content gets on no disk but there.
 int WriteUserSecret(const RunUser& user, const std::string& name, std::string_view content);
-// Removes all files of secrets there.
-void RemoveUserSecrets(const RunUser& user);
+// Removes all files of secrets there, and then their mark in the run's directory. Returns whether
+// none is left; without the mark there is none.
+bool RemoveUserSecrets(const std::string& directory, const RunUser& user);
 
-// Removes the user's directory of a run, and then the record of the user.
+// Removes what the run's directory says of the user, whose directory is gone.
+void ForgetUser(const std::string& directory);
+// Time for the files of a run that never began; what is left then is left to keep_work.
+inline constexpr int kUserRemovalMs = 2000;
+
+// Removes the user's directory of a run, and then what the run's directory says of it.
 TreeRemoval RemoveUserDirectory(const std::string& directory, const RunUser& user, int budget_ms);
 
 }  // namespace muster::machines

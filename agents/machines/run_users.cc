@@ -25,6 +25,10 @@ constexpr std::string_view kMendTheRights =
     "ask the cluster's operator, who is root of the machine, to allow this user in "
     "/etc/muster/run-as.conf, or choose another cluster";
 
+constexpr std::string_view kAskAgain =
+    "wait; if it stays, ask the cluster's operator what muster-run-as check says to the agent's "
+    "user";
+
 absl::StatusOr<std::string> Ask(const std::string& helper, const std::vector<std::string>& words) {
   hosts::LocalHost host;
   return users::AskRunAs(&host, helper, words);
@@ -69,6 +73,13 @@ std::optional<Misfit> RunUsers::RefusalOf(const std::string& muster_user) const 
   absl::Status status = user.status();
   if (status.ok()) status = Ask(helper_, {user->name}).status();
   if (status.ok()) return std::nullopt;
+  if (absl::IsUnavailable(status)) {
+    return Misfit{.why = fmt::format("nobody can tell now whether the user's jobs may run here: {}",
+                                     MessageOf(status)),
+                  .remedy = std::string(kAskAgain),
+                  .is_of_users = true,
+                  .may_pass = true};
+  }
   return Misfit{.why = fmt::format("jobs run as their users here, and {}", MessageOf(status)),
                 .remedy = std::string(user.ok() ? kMendTheRights : kMendTheMap),
                 .is_of_users = true};

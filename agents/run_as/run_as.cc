@@ -25,8 +25,8 @@
 namespace {
 
 const std::string kFile = "/etc/muster/run-as.conf";
-constexpr int kRefused = 125;      // exit code
-constexpr uid_t kLeastUid = 1000;  // whatever the file says
+constexpr int kRefused = 125, kTryAgain = 75;  // exit codes
+constexpr uid_t kLeastUid = 1000;              // whatever the file says
 const std::vector<unsigned> kNobodies = {65534, 65535, ~0U};
 constexpr int kSupervisor = 3;  // the descriptor of the supervisor's socket
 constexpr uint32_t kMaxEnvironmentBytes = 4 << 20;
@@ -40,10 +40,10 @@ void Tell(const std::string& line) {
   if (is_supervised) send(kSupervisor, (line + "\n").c_str(), line.size() + 1, MSG_NOSIGNAL);
 }
 
-[[noreturn]] void Refuse(const std::string& why) {
+[[noreturn]] void Refuse(const std::string& why, int code = kRefused) {
   dprintf(STDERR_FILENO, "muster-run-as: %s\n", why.c_str());
   Tell("refused " + why);
-  _exit(kRefused);
+  _exit(code);
 }
 
 void Must(bool done, const std::string& what) {
@@ -114,7 +114,7 @@ User FindUser(const std::string& name, const Config& config) {
   const passwd* found = getpwnam(name.c_str());
   if (found == nullptr) Refuse("there is no user \"" + name + "\" on this machine");
   User user = {found->pw_name, found->pw_dir, found->pw_shell, found->pw_uid, found->pw_gid};
-  std::vector<gid_t> groups(NGROUPS_MAX);
+  std::vector<gid_t> groups(NGROUPS_MAX, user.gid);
   int count = NGROUPS_MAX;
   Must(getgrouplist(user.name.c_str(), user.gid, groups.data(), &count) >= 0, "read groups");
   const bool is_in_group = std::any_of(groups.begin(), groups.begin() + count,
@@ -123,7 +123,7 @@ User FindUser(const std::string& name, const Config& config) {
   if (!Has(config.users, user.uid) && !is_in_group) why = "is under no allow-user or allow-group";
   if (Has(config.denied, user.uid)) why = "is under deny-user";
   if (user.uid == getuid() || Has(config.callers, user.uid)) why = "is a caller";
-  if (user.uid < config.minimum_uid || Has(kNobodies, user.uid) || user.gid == 0)
+  if (user.uid < config.minimum_uid || Has(kNobodies, user.uid) || Has(groups, 0))
     why = "is root, nobody, in root's group, or below minimum-uid";
   if (user.name[0] == '.' || user.name.find('/') != user.name.npos) why = "has no good name";
   if (!why.empty()) Refuse("user \"" + name + "\" " + why + " (" + kFile + ", which is root's)");
@@ -168,8 +168,7 @@ bool Become(const User& user, pid_t parent) {
 
 [[noreturn]] void Execute(const User& user, const char* directory, char** words,
                           std::string variables, int trouble, pid_t parent) {
-  sigset_t none;
-  sigemptyset(&none);
+  const sigset_t none = {};
   const char* step = "process";
   if (Become(user, parent)) step = "directory";
   if (*step == 'd' && chdir(directory) == 0) {
@@ -246,7 +245,8 @@ pam_handle_t* AskPam(const User& user, bool opens) {
   if (answer == PAM_SUCCESS && opens) answer = pam_setcred(pam, PAM_ESTABLISH_CRED | PAM_SILENT);
   if (answer == PAM_SUCCESS && opens) answer = pam_open_session(pam, PAM_SILENT);
   if (answer != PAM_SUCCESS)
-    Refuse("PAM refuses (/etc/pam.d/muster-run-as): " + std::string(pam_strerror(pam, answer)));
+    Refuse("PAM refuses (/etc/pam.d/muster-run-as): " + std::string(pam_strerror(pam, answer)),
+           answer == PAM_AUTHINFO_UNAVAIL ? kTryAgain : kRefused);
   return pam;
 }
 

@@ -16,6 +16,8 @@ namespace {
 
 // The exit code of a muster-run-as that runs nothing, and the beginning of what it says then.
 constexpr int kRefused = 125;
+// The exit code of one that cannot tell now whether it would run something.
+constexpr int kTryAgain = 75;
 constexpr std::string_view kItsWords = "muster-run-as: ";
 // A script handles files; a file server may be behind them.
 constexpr absl::Duration kScriptTimeout = absl::Seconds(30);
@@ -40,7 +42,13 @@ absl::StatusOr<std::string> AskRunAs(hosts::Host* host, const std::string& helpe
     return absl::FailedPreconditionError(result.status().message());
   if (!result.ok()) return absl::UnavailableError(result.status().message());
   if (result->ok()) return std::string(absl::StripAsciiWhitespace(result->stdout_data));
-  return absl::FailedPreconditionError(absl::StripAsciiWhitespace(result->stderr_data));
+  const absl::string_view said = absl::StripAsciiWhitespace(result->stderr_data);
+  if (result->signal != 0) {
+    return absl::UnavailableError(ToAbsl(
+        fmt::format("\"{}\" was killed by signal {}: {}", helper, result->signal, ToStd(said))));
+  }
+  return result->exit_code == kTryAgain ? absl::UnavailableError(said)
+                                        : absl::FailedPreconditionError(said);
 }
 
 absl::StatusOr<hosts::CommandResult> RunAsHost::Run(const hosts::Command& command) {

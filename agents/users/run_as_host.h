@@ -22,7 +22,7 @@ std::string DefaultRunAsPath();
 
 // Returns what `muster-run-as check WORDS` prints: the work root. FAILED_PRECONDITION, in its
 // words: it runs nothing, or nothing as the user that the words name. UNAVAILABLE: the host could
-// not be asked.
+// not be asked, or muster-run-as cannot tell now.
 absl::StatusOr<std::string> AskRunAs(hosts::Host* host, const std::string& helper,
                                      const std::vector<std::string>& words);
 

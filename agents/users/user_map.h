@@ -10,7 +10,7 @@
 namespace muster::users {
 
 // The text of a map: a line "MUSTER_USER: LOCAL_USER" for each, the first that fits counts. One '*'
-// in the left part stands for any text, which "\1" in the right part repeats: "*@lab.org: \1".
+// in the left part stands for any text, which "\1" in the right part repeats: "oidc:*@lab.org: \1".
 // Empty lines, and those that begin with '#', say nothing.
 //
 // PERMISSION_DENIED: no line fits, or it leads to what cannot be the name of a user, or to root.

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness.run_as import ADA, AGENT, BOB, CARL, CONFIG, REFUSED, RunAs, as_user
+from harness.run_as import ADA, AGENT, BOB, CARL, CONFIG, PAM, REFUSED, RunAs, as_user
 
 # They share the files in /etc.
 pytestmark = pytest.mark.xdist_group("run_as")
@@ -90,6 +90,29 @@ def test_groups_and_denials_of_the_configuration(run_as):
         assert refused(run_as.run("id"), "minimum-uid")
     finally:
         subprocess.run(["gpasswd", "-d", CARL, BOB], check=True, capture_output=True)
+
+
+def test_an_account_that_cannot_be_looked_up_is_no_refusal_for_good(run_as):
+    kept = PAM.read_text()
+    PAM.write_text("account required pam_debug.so acct=authinfo_unavail\n")
+    try:
+        done = run_as.call("check", ADA)
+        assert done.returncode == 75 and "PAM" in done.stderr, done
+        PAM.write_text("account required pam_debug.so acct=perm_denied\n")
+        assert refused(run_as.call("check", ADA), "PAM")
+    finally:
+        PAM.write_text(kept)
+
+
+def test_roots_group_is_nobodys(run_as):
+    run_as.configure(f"caller {AGENT}", f"allow-user {CARL}")
+    subprocess.run(["usermod", "-a", "-G", "root", CARL], check=True)
+    try:
+        assert refused(run_as.run("id", user=CARL), "in root's group")
+        assert refused(run_as.call("check", CARL), "in root's group")
+    finally:
+        subprocess.run(["gpasswd", "-d", CARL, "root"], check=True, capture_output=True)
+    assert run_as.run("true", user=CARL).returncode == 0
 
 
 def test_user_ids_of_large_sites_are_users(run_as):

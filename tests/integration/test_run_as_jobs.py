@@ -5,6 +5,7 @@ import os
 import pathlib
 import pwd
 import signal
+import subprocess
 
 import pytest
 from muster.v1 import job_pb2
@@ -137,6 +138,37 @@ def test_what_cannot_be_started_as_the_user_is_told(run_as, world, started):
     job = int(run_as.cli(world, ADA, "run", "-q", "--workdir", agent.state_dir, "--", "pwd").stdout.split()[-1])
     failure = api.wait_state(job, FAILED).runs[-1].failure
     assert str(agent.state_dir) in failure.message and "Permission denied" in failure.message
+
+
+def test_a_job_waits_until_its_user_can_be_asked_for(run_as, world, started):
+    del started
+    asked = run_as.root / "asked"
+    asked.mkdir()
+    os.chown(asked, pwd.getpwnam(AGENT).pw_uid, -1)
+    silent = run_as.root / "silent"
+    silent.write_text(f'#!/bin/sh\n[ $# = 2 ] || {{ echo {run_as.work}; exit 0; }}\ntouch {asked}/$2\nexit 75\n')
+    silent.chmod(0o755)
+    silent.replace(run_as.helper)
+    try:
+        job = submit(run_as, world, ADA, "true")
+        eventually((asked / ADA).exists, "the agent has asked")
+    finally:
+        run_as.install("answering", 0o4750).replace(run_as.helper)
+    world.api().wait_state(job, SUCCEEDED)
+
+
+def test_a_run_without_a_place_for_its_results_leaves_nothing(run_as, world, started):
+    _, agent = started
+    api = world.api()
+    pathlib.Path(pwd.getpwnam(ADA).pw_dir, "job.yaml").write_text("run: pwd
+results_directory: /etc/muster-it-results
+")
+    job = int(run_as.cli(world, ADA, "submit", "-q", "job.yaml").stdout.split()[-1])
+    failed = api.wait_state(job, FAILED)
+    assert "/etc/muster-it-results" in failed.runs[-1].failure.message, failed
+    for run in failed.runs:
+        assert not (run_as.work / ADA / run.run_key).exists()
+        assert not agent.run_directory(run.run_key).exists()
 
 
 def begun(run_as, world, user, path):
@@ -395,6 +427,25 @@ def test_a_secret_goes_with_a_supervisor_that_is_killed(run_as, world, started):
     eventually(lambda: api.get(job).runs[0].state == job_pb2.RUN_STATE_FAILED, "the run has failed")
     run_as.cli(world, ADA, "cancel", job)
     api.wait_end(job)
+    eventually(lambda: canary.files(run_as.root) == [], "the file is gone")
+
+
+def test_a_secret_that_cannot_be_removed_is_told_and_goes_later(run_as, world, started):
+    _, agent = started
+    api = world.api()
+    canary, words = use_secrets(run_as, world, ADA)
+    gate = pathlib.Path(pwd.getpwnam(ADA).pw_dir, "gate")
+    job = submit(run_as, world, ADA, program(f"until [ -e {gate} ]; do sleep 0.05; done"), *words)
+    eventually(lambda: b"mode" in api.read_log(job)[0], "the program has its secrets")
+    subprocess.run(["usermod", "--expiredate", "1970-01-02", ADA], check=True)
+    try:
+        gate.touch()
+        api.wait_state(job, SUCCEEDED)
+        eventually(lambda: "secrets_not_removed" in agent.log(), "the agent tells it")
+        assert len(canary.files(run_as.root)) == 1
+    finally:
+        subprocess.run(["usermod", "--expiredate", "", ADA], check=True)
+    agent.restart()
     eventually(lambda: canary.files(run_as.root) == [], "the file is gone")
 
 

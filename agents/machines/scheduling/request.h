@@ -52,6 +52,7 @@ struct Misfit {
   std::string remedy;
   bool is_of_containers = false;  // it runs none at all
   bool is_of_users = false;       // it runs nothing of this user
+  bool may_pass = false;          // nobody can tell now; a later launch may fit
 };
 
 // Returns the fault of a request that no cluster could fulfil: more than one GPU, but not whole

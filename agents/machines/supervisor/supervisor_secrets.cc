@@ -32,6 +32,11 @@ std::string FileOf(const std::string& secret) {
 bool Supervisor::TakeSecrets() {
   has_secrets_ = !spec_.secrets.empty() || !spec_.secret_files.empty();
   if (!has_secrets_) return true;
+  if (spec_.user.IsOther() && !spec_.secret_files.empty()) {
+    const std::string mark = PathOf(kUserSecretsFile);
+    const int error = WriteSmallFile(mark, "", 0600);
+    if (error != 0) return Failed(ExitRecord::Step::kFiles, error, mark);
+  }
   for (const std::string& secret : spec_.secret_files) {
     const std::string name = FileOf(secret);
     const auto value = std::string_view(secret).substr(secret.find('=') + 1);
@@ -55,7 +60,7 @@ void Supervisor::RemoveSecrets() {
   ForgetSecrets();
   if (!has_secrets_) return;
   RemoveSecretFiles(arguments_.directory);
-  if (spec_.user.IsOther()) RemoveUserSecrets(spec_.user);
+  if (spec_.user.IsOther()) RemoveUserSecrets(arguments_.directory, spec_.user);
   unlink(PathOf(kEnterFile).c_str());
 }
 

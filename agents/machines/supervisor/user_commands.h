@@ -10,14 +10,13 @@
 namespace muster::machines {
 
 // Carries out one of these, and returns the exit code; nothing: it is none of them.
-//   remove-tree PATH MILLISECONDS   removes a file or directory; writes a TreeRemoval
-//   write-secret PATH               makes a file of mode 0600 of its standard input; ends with
-//   errno remove-secrets DIRECTORY        removes the files that those made there leave DIRECTORY
-//   removes what Muster made in a run's directory; ends with 0 if
-//                                   the user has left nothing there
-//   kill-children PID               kills the children of a process
-//   kill-run RUN_KEY                kills the processes that have the run's key in their
-//   environment
+// - remove-tree PATH MILLISECONDS: removes a file or directory; writes a TreeRemoval.
+// - write-secret PATH: makes a file of mode 0600 of its standard input; ends with errno.
+// - remove-secrets DIRECTORY: removes the files that write-secret has made there.
+// - leave DIRECTORY: removes what Muster has made in a run's directory; ends with 0 if the user has
+//   left nothing there.
+// - kill-children PID: kills the children of a process.
+// - kill-run RUN_KEY: kills the processes that have the run's key in their environment.
 std::optional<int> UserCommand(const std::vector<std::string>& words);
 
 }  // namespace muster::machines

@@ -17,22 +17,22 @@ using testing::HasSubstr;
 
 TEST(UserMapTest, TheFirstLineThatFitsCounts) {
   constexpr std::string_view kMap =
-      "# the lab\n\nalice@lab.org: al\n*@lab.org: \\1\nsa:ci: robot\n";
-  EXPECT_EQ(LocalUserIn(kMap, "alice@lab.org").value(), "al");
-  EXPECT_EQ(LocalUserIn(kMap, "bob@lab.org").value(), "bob");
+      "# the lab\n\noidc:alice@lab.org: al\noidc:*@lab.org: \\1\nsa:ci: robot\n";
+  EXPECT_EQ(LocalUserIn(kMap, "oidc:alice@lab.org").value(), "al");
+  EXPECT_EQ(LocalUserIn(kMap, "oidc:bob@lab.org").value(), "bob");
   EXPECT_EQ(LocalUserIn(kMap, "sa:ci").value(), "robot");
 }
 
 TEST(UserMapTest, AUserInNoLineIsNobody) {
-  const auto user = LocalUserIn("*@lab.org: \\1\n", "eve@evil.org");
+  const auto user = LocalUserIn("oidc:*@lab.org: \\1\n", "oidc:eve@evil.org");
   EXPECT_EQ(user.status().code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(user.status().message(), HasSubstr("eve@evil.org"));
+  EXPECT_THAT(user.status().message(), HasSubstr("oidc:eve@evil.org"));
 }
 
 TEST(UserMapTest, NoLineLeadsToRootANumberAnOptionOrAPath) {
   for (const std::string_view name : {"root", "0", "1000", "-u", ".ssh", "a/b", "a b", "Ä"}) {
-    const std::string user = std::string(name) + "@lab.org";
-    EXPECT_EQ(LocalUserIn("*@lab.org: \\1\n", user).status().code(),
+    const std::string user = "oidc:" + std::string(name) + "@lab.org";
+    EXPECT_EQ(LocalUserIn("oidc:*@lab.org: \\1\n", user).status().code(),
               absl::StatusCode::kPermissionDenied)
         << name;
   }

@@ -9,13 +9,16 @@
 #include <optional>
 #include <string>
 
+#include "agents/machines/run_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace muster::machines {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 const RunUser kAda = {.name = "ada",
                       .directory = "/work/ada/1-1",
@@ -60,6 +63,41 @@ TEST_F(RunAsUserTest, TheCodeAndTheBeginningOfTheOutputComeBack) {
   EXPECT_EQ(RunAsUser(user_, {"-c", "kill -9 $$"}), -1);
   user_.helper = directory_ + "/missing";
   EXPECT_EQ(RunAsUser(user_, {"-c", "true"}), -1);
+}
+
+TEST_F(RunAsUserTest, ACommandThatItsUserHasStoppedIsEnded) {
+  std::string output;
+  EXPECT_EQ(RunAsUser(user_, {"-c", "echo begun; kill -STOP $$"}, &output, /*input=*/-1,
+                      /*limit_ms=*/100),
+            -1);
+}
+
+TEST_F(RunAsUserTest, SecretsAreRemovedOnceByWhoeverMay) {
+  const std::string mark = directory_ + "/" + kUserSecretsFile;
+  std::ofstream(helper_) << "#!/bin/sh\nexit 125\n";
+  EXPECT_TRUE(RemoveUserSecrets(directory_, user_));
+  std::ofstream{mark};
+  EXPECT_FALSE(RemoveUserSecrets(directory_, user_));
+  EXPECT_TRUE(std::filesystem::exists(mark));
+  std::ofstream(helper_) << "#!/bin/sh\n[ \"$5\" = remove-secrets ]\n";
+  EXPECT_TRUE(RemoveUserSecrets(directory_, user_));
+  EXPECT_FALSE(std::filesystem::exists(mark));
+}
+
+TEST_F(RunAsUserTest, SecretsThatStayAreToldAndRemovedTheNextTime) {
+  const RunDirectory run(directory_ + "/a-1-1");
+  std::filesystem::create_directories(run.path());
+  std::ofstream(run.PathOf(kUserFile)) << user_.Encode();
+  std::ofstream(run.PathOf(kUserSecretsFile));
+  std::ofstream(helper_) << "#!/bin/sh\nexit 125\n";
+  testing::internal::CaptureStderr();
+  run.RemoveBookkeeping();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("secrets_not_removed"), HasSubstr("a-1-1"), HasSubstr(helper_)));
+  EXPECT_TRUE(std::filesystem::exists(run.PathOf(kUserSecretsFile)));
+  std::ofstream(helper_) << "#!/bin/sh\nexit 0\n";
+  run.RemoveBookkeeping();
+  EXPECT_FALSE(std::filesystem::exists(run.PathOf(kUserSecretsFile)));
 }
 
 TEST_F(RunAsUserTest, ItHasNothingOfThisEnvironmentAndAnEmptyInput) {
