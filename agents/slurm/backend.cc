@@ -232,13 +232,17 @@ std::vector<absl::Status> SlurmBackend::Forget(const std::vector<agents::RunHand
   const bool has_lists = arrays_.Load().ok();
   for (size_t i = 0; i < runs.size(); ++i) {
     const agents::RunHandle& run = runs[i];
+    {
+      // Comes first: a look that misses the run's user must see why.
+      const MutexLock lock(mutex_);
+      forgotten_.insert(run.run_key);
+    }
     if (has_lists) arrays_.Forget(run.run_key);
     // Results stay, too, and are read as the user.
     const bool has_results = run.assignment != nullptr && !OpenLogs(run).results_directory.empty();
     if (users_ != nullptr) users_->Forget(run.run_key, left[i].ok() || has_results);
     const MutexLock lock(mutex_);
     tracks_.erase(run.run_key);
-    forgotten_.insert(run.run_key);
   }
   return std::vector<absl::Status>(runs.size());
 }

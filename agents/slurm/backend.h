@@ -102,6 +102,7 @@ class SlurmBackend : public agents::Backend {
   std::optional<agents::LaunchOutcome> SettleUser(
       const agent::v1::Assignment& assignment,
       std::map<std::string, absl::StatusOr<JobUser>>* found);
+  // Writes down whose the runs are, as far as that is not known and can be told now.
   void RememberUsers(const std::vector<agents::RunHandle>& runs);
   // Takes away the jobs of others that are called as runs are.
   void DropForeign(std::vector<QueueRow>* rows) const;
@@ -208,6 +209,8 @@ class SlurmBackend : public agents::Backend {
                                         const std::vector<QueueRow>& rows);
 
   // ---- observation
+  // Observes runs whose users are known.
+  agents::ObserveOutcome ObserveSettled(const std::vector<agents::RunHandle>& runs);
   bool IsQueueDue() const;
   // Sets the time to the next look, after a look at the runs. `observations` are what they led to.
   void SetPace(const std::vector<RunFacts>& facts, bool asked,

@@ -210,6 +210,12 @@ std::vector<SlurmBackend::JobToEnd> SlurmBackend::StraysOf(const std::string& ru
 }
 
 LookupOutcome SlurmBackend::Lookup(const agents::RunHandle& run) {
+  RememberUsers({run});
+  if (users_ != nullptr && !users_->Of(run.run_key).has_value()) {
+    return CouldNotAsk(absl::UnavailableError(
+        "it is not known as which user of the cluster the run may have been submitted: its user of "
+        "Muster is nobody there now, or could not be looked up"));
+  }
   if (absl::Status status = arrays_.Load(); !status.ok()) return CouldNotAsk(status);
   const std::vector<ArrayPlace> places = arrays_.PlacesOf(run.run_key);
   // A user's jobs are looked for as the user, whom Slurm shows them for certain.

@@ -93,7 +93,7 @@ void NameProgram(const v1::JobSpec& spec, RunFacts* facts) {
 
 }  // namespace
 
-agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle>& runs) {
+agents::ObserveOutcome SlurmBackend::ObserveSettled(const std::vector<agents::RunHandle>& runs) {
   WatchRecords(!runs.empty());
   agents::ObserveOutcome outcome;
   std::optional<Queue> queue;

@@ -161,9 +161,9 @@ absl::Status JobUsers::Note(const std::string& run_key, const JobUser& user) {
           own.MakeDirectories(config_.own_directory + "/users", hosts::kPrivateDirectory);
       !s.ok())
     return s;
-  // Not synced: the journal has the run's user of Muster, should a power cut take it.
+  // Synced: the map may be another one after a power cut.
   if (absl::Status s = own.WriteFile(path, fmt::format("{} {}\n", user.name, user.uid),
-                                     {.mode = hosts::kPrivateFile, .sync = false});
+                                     {.mode = hosts::kPrivateFile});
       !s.ok())
     return s;
   Remember(run_key, user);

@@ -74,12 +74,10 @@ class JobUsers {
   // The words for a user whom Slurm does not know, in place of the remedy of a refused job.
   static std::string RemedyForStranger(const JobUser& user);
 
-  // Writes down whose the run is. Other errors than those of files: none.
+  // Writes down whose the run is, to last. Other errors than those of files: none.
   absl::Status Note(const std::string& run_key, const JobUser& user);
   // Returns whose the run is, as it was written down; nothing if it was not.
   std::optional<JobUser> Of(const std::string& run_key);
-  // Keeps in mind whose the run is, without a file.
-  void Remember(const std::string& run_key, const JobUser& user);
   // `keeps_file`: the user has files of the run, so that people may ask for them.
   void Forget(const std::string& run_key, bool keeps_file);
 
@@ -91,6 +89,7 @@ class JobUsers {
 
  private:
   absl::Status CheckDirectories();
+  void Remember(const std::string& run_key, const JobUser& user);
 
   const SlurmConfig config_;
   hosts::Host& host_;
