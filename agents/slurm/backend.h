@@ -95,6 +95,8 @@ class SlurmBackend : public agents::Backend {
   Scheduler& SchedulerOf(const std::string& run_key) const;
   // Returns the host as that user sees it.
   hosts::Host* HostOf(const std::string& run_key) const;
+  // Returns the way to read the run's files: a user whose reads hang holds up no other's.
+  PatientReads& ReadsOf(const std::string& run_key);
   // Null: jobs that bring files are not taken.
   uploads::HostTrees* TreesOf(const std::string& run_key) const;
   // Settles as whom the run is submitted; nothing: it is known. An outcome: nobody, or it cannot be
@@ -194,8 +196,7 @@ class SlurmBackend : public agents::Backend {
   // over its claim; an error if that cannot be read.
   absl::StatusOr<std::optional<JobId>> ReadOwner(const RunPaths& paths);
   // Returns the present time by the clock that dates the run's files: a file server's, perhaps.
-  // `root`: the directory that has them.
-  absl::StatusOr<absl::Time> TimeOfFiles(const std::string& root);
+  absl::StatusOr<absl::Time> TimeOfFiles(const RunPaths& paths);
   // Takes away a claim that some job died over, for no job has claimed the run as far as one can
   // tell. UNAVAILABLE: one has by now, or it cannot be told.
   absl::Status TakeDeadClaim(const RunPaths& paths);
@@ -226,6 +227,7 @@ class SlurmBackend : public agents::Backend {
   // Reads those of runs whose jobs are seen to have ended: each user's are read as that user.
   std::map<std::string, MaybeRecord> ReadUsersRecords(const std::vector<agents::RunHandle>& runs,
                                                       const Queue& queue);
+  // Reads those of runs whose files are in one directory.
   void ReadInto(const std::vector<std::string>& keys, std::map<std::string, MaybeRecord>* records);
   // Returns the reason that a missing record proves nothing: the run's own files are missing, too,
   // and the file system may not be mounted. Empty: they are there.
@@ -249,12 +251,16 @@ class SlurmBackend : public agents::Backend {
   void AskAccounting(Scheduler* scheduler, const std::vector<RunFacts*>& facts, absl::Time since,
                      absl::Time deadline);
   void AskController(const std::vector<RunFacts*>& facts, absl::Time deadline);
-  std::string ReadSlurmOutput(const std::string& path);
+  std::string ReadSlurmOutput(const std::string& run_key, const JobId& job_id);
   // Hands Slurm's words about memory on to the run's log.
   void HandOn(const RunFacts& run);
 
   // ---- usage, see Capabilities::usage_of
   absl::StatusOr<agents::UsageByRun> UsageOf(const std::vector<agents::RunHandle>& runs);
+
+  // ---- forgetting
+  // Forgets runs whose files are in one directory.
+  absl::Status ForgetOfUser(const std::vector<agents::RunHandle>& runs);
 
   // ---- ends that Slurm does not bring about by itself
   // The jobs of these runs that have not ended, as the queue tells them.

@@ -154,7 +154,7 @@ void SlurmBackend::HandOn(const RunFacts& run) {
     HandOnMemoryWords(words, paths, host);
     return absl::OkStatus();
   };
-  reads_.Do(paths.script_errors(), write).IgnoreError();
+  ReadsOf(run.run_key).Do(paths.script_errors(), write).IgnoreError();
 }
 
 // An exit record wakes the agent between two squeue; most of those rounds do without one.
@@ -226,7 +226,7 @@ void SlurmBackend::NoteWhatRuns(const std::vector<QueueRow>& rows, absl::Time no
 }
 
 std::string SlurmBackend::WhyAbsenceIsNoProof(const std::string& run_key) {
-  const absl::Status there = reads_.Stat(PathsOf(run_key).script()).status();
+  const absl::Status there = ReadsOf(run_key).Stat(PathsOf(run_key).script()).status();
   if (there.ok()) return {};
   return fmt::format("the run's files are not there either: {}", ToStd(there.message()));
 }
@@ -265,7 +265,7 @@ RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<
   MarkLimit(run, &facts);
   const bool live = facts.queue.has_value() && !HasEnded(facts.queue->state.phase);
   if (queue.has_value() && !live && !ProvesSuccess(facts)) {
-    facts.slurm_output = ReadSlurmOutput(SlurmOutputOf(run.run_key, facts.job_id));
+    facts.slurm_output = ReadSlurmOutput(run.run_key, facts.job_id);
     facts.memory_limit_bytes = MemoryLimitOf(run);
   }
   return facts;
@@ -435,11 +435,13 @@ std::string SlurmBackend::SlurmOutputOf(const std::string& run_key, const JobId&
   return PathsOf(run_key).slurm_output();
 }
 
-std::string SlurmBackend::ReadSlurmOutput(const std::string& path) {
-  const absl::StatusOr<hosts::FileInfo> info = reads_.Stat(path);
+std::string SlurmBackend::ReadSlurmOutput(const std::string& run_key, const JobId& job_id) {
+  const std::string path = SlurmOutputOf(run_key, job_id);
+  PatientReads& reads = ReadsOf(run_key);
+  const absl::StatusOr<hosts::FileInfo> info = reads.Stat(path);
   if (!info.ok()) return {};
   const uint64_t offset = info->size > kSlurmOutputBytes ? info->size - kSlurmOutputBytes : 0;
-  const std::string end = reads_.ReadFileRange(path, offset, kSlurmOutputBytes).value_or("");
+  const std::string end = reads.ReadFileRange(path, offset, kSlurmOutputBytes).value_or("");
   return std::string(SinceLastStart(end));
 }
 

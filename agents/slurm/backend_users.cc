@@ -38,6 +38,11 @@ hosts::Host* SlurmBackend::HostOf(const std::string& run_key) const {
   return user.has_value() ? &users_->SideOf(user->name).host : host_.get();
 }
 
+PatientReads& SlurmBackend::ReadsOf(const std::string& run_key) {
+  const std::optional<JobUser> user = users_ == nullptr ? std::nullopt : users_->Of(run_key);
+  return user.has_value() ? users_->SideOf(user->name).reads : reads_;
+}
+
 uploads::HostTrees* SlurmBackend::TreesOf(const std::string& run_key) const {
   const std::optional<JobUser> user = users_ == nullptr ? std::nullopt : users_->Of(run_key);
   return user.has_value() ? users_->SideOf(user->name).trees.get() : trees_.get();

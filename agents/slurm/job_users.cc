@@ -63,7 +63,8 @@ JobUsers::Side::Side(const SlurmConfig& of_user, hosts::Host* base, const std::s
     : config(ConfigOf(of_user, user)),
       host(base, config.run_as_helper, user),
       commands(config, &host, gate),
-      scheduler(&host, &commands) {
+      scheduler(&host, &commands),
+      reads(&host, config.read_patience) {
   if (config.files == nullptr) return;
   trees = std::make_unique<uploads::HostTrees>(&host, config.run_dir + "/" + user + "/files",
                                                config.files->cache());

@@ -22,6 +22,7 @@
 #include "agents/slurm/call_gate.h"
 #include "agents/slurm/command_scheduler.h"
 #include "agents/slurm/commands.h"
+#include "agents/slurm/patient_reads.h"
 #include "agents/slurm/slurm.h"
 #include "agents/users/run_as_host.h"
 #include "muster/v1/cluster.pb.h"
@@ -53,6 +54,7 @@ class JobUsers {
     users::RunAsHost host;
     Commands commands;
     CommandScheduler scheduler;
+    PatientReads reads;  // as those of the agent; each user waits for the own ones alone
     // Null: jobs that bring files are not taken.
     std::unique_ptr<uploads::HostTrees> trees;
   };

@@ -128,5 +128,52 @@ TEST_F(UsersRunsTest, ARunThatIsForgottenMeanwhileIsNotWrittenDownAnew) {
   EXPECT_EQ(Recorded(run), "");
 }
 
+TEST_F(UsersRunsTest, AUserWhoseSbatchIsSilentHoldsUpNoOther) {
+  AddCommand("sbatch", "[ $STUB_USER = daemon ] && kill -9 $$; echo 17");
+  agents::Assignments assignments;
+  for (const auto& [user, job] : {std::pair("ada", 1), std::pair("ada", 2), std::pair("bob", 3)})
+    assignments.push_back(RunFor(user, job).assignment);
+  std::vector<Launched> kinds;
+  for (const agents::LaunchOutcome& outcome : backend_->Launch(assignments))
+    kinds.push_back(outcome.kind);
+  EXPECT_THAT(kinds, ElementsAre(Launched::kUnclear, Launched::kDeferred, Launched::kLaunched));
+}
+
+TEST_F(UsersRunsTest, AUserWhoCannotBeServedKeepsNoOthersRun) {
+  const std::vector<agents::RunHandle> runs = {RunFor("ada", 1), RunFor("bob", 2)};
+  ASSERT_TRUE(backend_->Adopt(runs).ok());
+  Mark("stopped.daemon");
+  const std::vector<absl::Status> statuses = backend_->Forget(runs);
+  EXPECT_TRUE(absl::IsUnavailable(statuses[0])) << statuses[0];
+  EXPECT_TRUE(statuses[1].ok()) << statuses[1];
+  EXPECT_EQ(Recorded(runs[0]), "daemon 1");
+  EXPECT_EQ(Recorded(runs[1]), "");
+}
+
+TEST_F(UsersRunsTest, TheUsageOfOthersIsReadWithoutThatOfAUserWhoCannotBeServed) {
+  const std::vector<agents::RunHandle> runs = {RunFor("ada", 1), RunFor("bob", 2)};
+  ASSERT_TRUE(backend_->Adopt(runs).ok());
+  Mark("stopped.daemon");
+  const auto usage_of = backend_->capabilities().usage_of;
+  EXPECT_TRUE(usage_of(runs).ok());
+  EXPECT_TRUE(absl::IsUnavailable(usage_of({runs[0]}).status()));
+}
+
+TEST_F(UsersRunsTest, TheReadsOfAUserThatHangHoldUpNoOthers) {
+  const std::vector<agents::RunHandle> runs = {RunFor("ada", 1), RunFor("bob", 2)};
+  SlurmConfig config = UsersConfig();
+  config.read_patience = absl::Seconds(3);
+  backend_ = CreateSlurmBackend(config, root_);
+  ASSERT_TRUE(backend_->Adopt(runs).ok());
+  ASSERT_EQ(mkfifo((root_ + "/gate").c_str(), 0600), 0);
+  Mark("hangs.daemon");
+  EXPECT_EQ(backend_->Lookup(runs[0]).kind, LookedUp::kCouldNotAsk);
+  std::filesystem::remove(root_ + "/hangs.daemon");
+  EXPECT_EQ(backend_->Lookup(runs[0]).kind, LookedUp::kCouldNotAsk) << "the first read still hangs";
+  EXPECT_EQ(backend_->Lookup(runs[1]).kind, LookedUp::kAbsent);
+  const hosts::Fd gate(open((root_ + "/gate").c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_EQ(write(gate.get(), "\n", 1), 1);
+}
+
 }  // namespace
 }  // namespace muster::slurm
