@@ -271,6 +271,8 @@ class SlurmBackend : public agents::Backend {
                                               absl::Time deadline);
   void EndJobsOf(Scheduler* scheduler, const std::vector<JobToEnd>& jobs, absl::Time deadline,
                  std::map<std::string, absl::Status>* answers);
+  // `statuses`: what kept the user from ending them.
+  void EndAsAgent(const std::vector<JobId>& ids, std::vector<absl::Status>* statuses);
   void EndStrays(std::vector<JobToEnd> strays, absl::Time deadline);
   // Takes the run's claim, so that no job of it can begin any more. Errors: a job has it, or it
   // could not be taken.

@@ -385,6 +385,9 @@ void SlurmBackend::AskAccounting(Scheduler* scheduler, const std::vector<RunFact
   std::vector<JobId> ids;
   for (const RunFacts* run : facts) ids.push_back(run->job_id);
   absl::StatusOr<std::vector<HistoryRow>> rows = scheduler->HistoryOf(ids, since);
+  // Nothing runs as the user any more. What the agent does not see of another's jobs may be there.
+  const bool is_denied = absl::IsPermissionDenied(rows.status());
+  if (is_denied) rows = scheduler_->HistoryOf(ids, since);
   if (rows.status().code() == absl::StatusCode::kFailedPrecondition) {
     {
       const MutexLock lock(mutex_);
@@ -403,6 +406,7 @@ void SlurmBackend::AskAccounting(Scheduler* scheduler, const std::vector<RunFact
       if (HasEnded(row.state.phase) && IsTaskOfAny(run->run_key, {row.name}))
         run->array_is_known = true;
     }
+    if (is_denied && !run->history.has_value()) run->history_answer = RunFacts::History::kNoAnswer;
   }
 }
 

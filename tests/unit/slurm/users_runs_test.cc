@@ -175,5 +175,34 @@ TEST_F(UsersRunsTest, TheReadsOfAUserThatHangHoldUpNoOthers) {
   EXPECT_EQ(write(gate.get(), "\n", 1), 1);
 }
 
+TEST_F(UsersRunsTest, TheAgentEndsJobsOfAUserAsWhomNothingRunsAnyMore) {
+  const agents::RunHandle run = RunFor("ada", 1);
+  ASSERT_TRUE(backend_->Adopt({run}).ok());
+  AddCommand("squeue", Row(run, "RUNNING"));
+  AddCommand("scancel", "echo \"$STUB_USER $*\" >>" + root_ + "/canceled");
+  Mark("refused.daemon");
+  const absl::Status ended = backend_->End({run}).front();
+  EXPECT_TRUE(ended.ok()) << ended;
+  EXPECT_EQ(Text("canceled"), " 11\n") << "the agent, not ada";
+  AddCommand("scancel",
+             "echo 'scancel: error: Kill job error on job id 11: Access/permission denied' >&2\n"
+             "exit 1");
+  const absl::Status denied = backend_->End({run}).front();
+  EXPECT_THAT(std::string(denied.message()),
+              AllOf(HasSubstr("nothing runs as this user"), HasSubstr("Access/permission denied")));
+}
+
+TEST_F(UsersRunsTest, TheHistoryOfSuchAUsersJobIsTheAgents) {
+  const agents::RunHandle run = RunFor("ada", 1);
+  ASSERT_TRUE(backend_->Adopt({run}).ok());
+  Mark("refused.daemon");
+  AddCommand("sacct", fmt::format("for field in 11 11 {} CANCELLED 0:0 n1 1 2 p a; do\n"
+                                  "  printf '%s\\037' $field; done; echo q",
+                                  run.run_key));
+  const agents::ObserveOutcome seen = backend_->Observe({run});
+  ASSERT_THAT(seen.observations, SizeIs(1));
+  EXPECT_TRUE(contract::IsTerminal(seen.observations[0].state)) << seen.observations[0].state;
+}
+
 }  // namespace
 }  // namespace muster::slurm
