@@ -128,7 +128,10 @@ v1::ClusterCheck JobUsers::CheckLine() {
 
 absl::StatusOr<JobUser> JobUsers::Find(const std::string& muster_user) {
   const absl::StatusOr<std::string> name = users::LocalUserOf(config_.run_as_map, muster_user);
-  if (!name.ok()) return absl::FailedPreconditionError(name.status().message());
+  if (absl::IsPermissionDenied(name.status()))
+    return absl::FailedPreconditionError(name.status().message());
+  // Somebody may be writing the map.
+  if (!name.ok()) return absl::UnavailableError(name.status().message());
   if (absl::Status s = users::AskRunAs(&host_, config_.run_as_helper, {*name}).status(); !s.ok())
     return s;
   const absl::StatusOr<hosts::CommandResult> id =

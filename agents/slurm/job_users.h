@@ -70,7 +70,7 @@ class JobUsers {
   std::string Meaning() const;
 
   // Returns whom a user of Muster is here. FAILED_PRECONDITION: nobody, and why; WhyNot makes a
-  // failure of it. UNAVAILABLE: the host could not be asked.
+  // failure of it. UNAVAILABLE: the map could not be read, or the host could not be asked.
   absl::StatusOr<JobUser> Find(const std::string& muster_user);
   static v1::Failure WhyNot(const absl::Status& status);
   // The words for a user whom Slurm does not know, in place of the remedy of a refused job.

@@ -128,6 +128,20 @@ TEST_F(UsersRunsTest, ARunThatIsForgottenMeanwhileIsNotWrittenDownAnew) {
   EXPECT_EQ(Recorded(run), "");
 }
 
+TEST_F(UsersRunsTest, AMapThatCannotBeReadNowRefusesNobody) {
+  const auto launch = [&](const std::string& user) {
+    return LaunchOne(*backend_, *RunFor(user, 1).assignment);
+  };
+  Map("ada: daemon\nbo");
+  EXPECT_EQ(launch("bob").kind, Launched::kDeferred) << "somebody is writing it";
+  std::filesystem::remove(root_ + "/map");
+  EXPECT_EQ(launch("bob").kind, Launched::kDeferred);
+  Map("ada: daemon\n");
+  EXPECT_EQ(launch("bob").kind, Launched::kRefused);
+  Map("bob: bin\n");
+  EXPECT_EQ(launch("bob").kind, Launched::kLaunched);
+}
+
 TEST_F(UsersRunsTest, AUserWhoseSbatchIsSilentHoldsUpNoOther) {
   AddCommand("sbatch", "[ $STUB_USER = daemon ] && kill -9 $$; echo 17");
   agents::Assignments assignments;
