@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "agents/core/proto_time.h"
 #include "contract/characters.h"
+#include "contract/path_within.h"
 #include "contract/text.h"
 
 namespace muster::agents {
@@ -72,6 +74,11 @@ bool IsOnlyMissing(std::string_view complaints) {
   return is_missing;
 }
 
+bool IsBelow(std::string_view path, std::string_view directory) {
+  return contract::IsWithin(path, directory) &&
+         path.find("/../", directory.size() - 1) == path.npos;
+}
+
 std::string WordsOf(const hosts::CommandResult& search) {
   const std::string_view complaints = search.stderr_data;
   const std::string_view line = complaints.substr(0, complaints.find('\n'));
@@ -116,6 +123,12 @@ absl::StatusOr<std::optional<FoundStatus>> StatusReader::FindIn(const std::strin
   if (newest.path.empty() || newest.modify_time < since - kClockSlack) {
     if (found->ok() || IsOnlyMissing(found->stderr_data)) return std::nullopt;
     return absl::InternalError(WordsOf(*found));
+  }
+  // Where find runs as the job's user, the user can write what it says. The path alone tells the
+  // host as whom to read.
+  if (!IsBelow(newest.path, directory)) {
+    return absl::PermissionDeniedError(ToAbsl(fmt::format(
+        "find named {}, which is not below \"{}\"", contract::Quoted(newest.path), directory)));
   }
   const uint64_t offset = newest.size > kMaxStatusBytes ? newest.size - kMaxStatusBytes : 0;
   const absl::StatusOr<std::string> text =

@@ -98,10 +98,10 @@ class Arrays {
   using Array = std::vector<Task>;
 
   absl::Status Read(const std::vector<std::string>& names) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Finds, for the lists of an earlier process, the runs that still have their files.
   std::string RootOf(const std::string& run_key) const {
     return root_of_ == nullptr ? runs_directory_ : root_of_(run_key);
   }
+  // Finds, for the lists of an earlier process, the runs that still have their files.
   void FindHeld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RemoveFiles(const std::string& name, const std::string& run_key);
   void Put(const std::string& name, Array tasks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

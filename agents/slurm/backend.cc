@@ -2,7 +2,11 @@
 #include "agents/slurm/backend.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
@@ -203,10 +207,24 @@ agents::RunOutput SlurmBackend::OpenLogs(const agents::RunHandle& run) {
   return output;
 }
 
+// A user who cannot be acted for holds up no other's runs.
+std::vector<absl::Status> SlurmBackend::Forget(const std::vector<agents::RunHandle>& runs) {
+  std::map<std::string, std::vector<size_t>> shares;
+  for (size_t i = 0; i < runs.size(); ++i) shares[RootOf(runs[i].run_key)].push_back(i);
+  std::vector<absl::Status> statuses(runs.size());
+  for (const auto& [root, share] : shares) {
+    std::vector<agents::RunHandle> of_user;
+    for (const size_t i : share) of_user.push_back(runs[i]);
+    const absl::Status status = ForgetOfUser(of_user);
+    for (const size_t i : share) statuses[i] = status;
+  }
+  return statuses;
+}
+
 // Files that the command left in its working directory are the user's; then the claim stays, too: a
 // stray job of the run that starts later must find it. Files that cannot be removed cost disk
 // space, not correctness.
-std::vector<absl::Status> SlurmBackend::Forget(const std::vector<agents::RunHandle>& runs) {
+absl::Status SlurmBackend::ForgetOfUser(const std::vector<agents::RunHandle>& runs) {
   std::vector<std::string> works;
   for (const agents::RunHandle& run : runs) works.push_back(PathsOf(run.run_key).work());
   host_->RemoveEmptyDirectories(works).IgnoreError();
@@ -227,20 +245,23 @@ std::vector<absl::Status> SlurmBackend::Forget(const std::vector<agents::RunHand
   // The trees may have secrets of the user's shell: while the host is away they are not forgotten.
   // Other errors do not go away, and would keep the runs for ever.
   const absl::Status removed = host_->RemoveManyTrees(trees);
-  if (absl::IsUnavailable(removed) || absl::IsDeadlineExceeded(removed))
-    return std::vector<absl::Status>(runs.size(), removed);
+  if (absl::IsUnavailable(removed) || absl::IsDeadlineExceeded(removed)) return removed;
   const bool has_lists = arrays_.Load().ok();
   for (size_t i = 0; i < runs.size(); ++i) {
     const agents::RunHandle& run = runs[i];
+    {
+      // Comes first: a look that misses the run's user must see why.
+      const MutexLock lock(mutex_);
+      forgotten_.insert(run.run_key);
+    }
     if (has_lists) arrays_.Forget(run.run_key);
     // Results stay, too, and are read as the user.
     const bool has_results = run.assignment != nullptr && !OpenLogs(run).results_directory.empty();
     if (users_ != nullptr) users_->Forget(run.run_key, left[i].ok() || has_results);
     const MutexLock lock(mutex_);
     tracks_.erase(run.run_key);
-    forgotten_.insert(run.run_key);
   }
-  return std::vector<absl::Status>(runs.size());
+  return absl::OkStatus();
 }
 
 absl::Duration SlurmBackend::ObserveInterval() const {

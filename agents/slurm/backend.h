@@ -95,6 +95,8 @@ class SlurmBackend : public agents::Backend {
   Scheduler& SchedulerOf(const std::string& run_key) const;
   // Returns the host as that user sees it.
   hosts::Host* HostOf(const std::string& run_key) const;
+  // Returns the way to read the run's files: a user whose reads hang holds up no other's.
+  PatientReads& ReadsOf(const std::string& run_key);
   // Null: jobs that bring files are not taken.
   uploads::HostTrees* TreesOf(const std::string& run_key) const;
   // Settles as whom the run is submitted; nothing: it is known. An outcome: nobody, or it cannot be
@@ -102,6 +104,7 @@ class SlurmBackend : public agents::Backend {
   std::optional<agents::LaunchOutcome> SettleUser(
       const agent::v1::Assignment& assignment,
       std::map<std::string, absl::StatusOr<JobUser>>* found);
+  // Writes down whose the runs are, as far as that is not known and can be told now.
   void RememberUsers(const std::vector<agents::RunHandle>& runs);
   // Takes away the jobs of others that are called as runs are.
   void DropForeign(std::vector<QueueRow>* rows) const;
@@ -193,8 +196,7 @@ class SlurmBackend : public agents::Backend {
   // over its claim; an error if that cannot be read.
   absl::StatusOr<std::optional<JobId>> ReadOwner(const RunPaths& paths);
   // Returns the present time by the clock that dates the run's files: a file server's, perhaps.
-  // `root`: the directory that has them.
-  absl::StatusOr<absl::Time> TimeOfFiles(const std::string& root);
+  absl::StatusOr<absl::Time> TimeOfFiles(const RunPaths& paths);
   // Takes away a claim that some job died over, for no job has claimed the run as far as one can
   // tell. UNAVAILABLE: one has by now, or it cannot be told.
   absl::Status TakeDeadClaim(const RunPaths& paths);
@@ -208,6 +210,8 @@ class SlurmBackend : public agents::Backend {
                                         const std::vector<QueueRow>& rows);
 
   // ---- observation
+  // Observes runs whose users are known.
+  agents::ObserveOutcome ObserveSettled(const std::vector<agents::RunHandle>& runs);
   bool IsQueueDue() const;
   // Sets the time to the next look, after a look at the runs. `observations` are what they led to.
   void SetPace(const std::vector<RunFacts>& facts, bool asked,
@@ -223,6 +227,7 @@ class SlurmBackend : public agents::Backend {
   // Reads those of runs whose jobs are seen to have ended: each user's are read as that user.
   std::map<std::string, MaybeRecord> ReadUsersRecords(const std::vector<agents::RunHandle>& runs,
                                                       const Queue& queue);
+  // Reads those of runs whose files are in one directory.
   void ReadInto(const std::vector<std::string>& keys, std::map<std::string, MaybeRecord>* records);
   // Returns the reason that a missing record proves nothing: the run's own files are missing, too,
   // and the file system may not be mounted. Empty: they are there.
@@ -246,12 +251,16 @@ class SlurmBackend : public agents::Backend {
   void AskAccounting(Scheduler* scheduler, const std::vector<RunFacts*>& facts, absl::Time since,
                      absl::Time deadline);
   void AskController(const std::vector<RunFacts*>& facts, absl::Time deadline);
-  std::string ReadSlurmOutput(const std::string& path);
+  std::string ReadSlurmOutput(const std::string& run_key, const JobId& job_id);
   // Hands Slurm's words about memory on to the run's log.
   void HandOn(const RunFacts& run);
 
   // ---- usage, see Capabilities::usage_of
   absl::StatusOr<agents::UsageByRun> UsageOf(const std::vector<agents::RunHandle>& runs);
+
+  // ---- forgetting
+  // Forgets runs whose files are in one directory.
+  absl::Status ForgetOfUser(const std::vector<agents::RunHandle>& runs);
 
   // ---- ends that Slurm does not bring about by itself
   // The jobs of these runs that have not ended, as the queue tells them.
@@ -262,6 +271,8 @@ class SlurmBackend : public agents::Backend {
                                               absl::Time deadline);
   void EndJobsOf(Scheduler* scheduler, const std::vector<JobToEnd>& jobs, absl::Time deadline,
                  std::map<std::string, absl::Status>* answers);
+  // `statuses`: what kept the user from ending them.
+  void EndAsAgent(const std::vector<JobId>& ids, std::vector<absl::Status>* statuses);
   void EndStrays(std::vector<JobToEnd> strays, absl::Time deadline);
   // Takes the run's claim, so that no job of it can begin any more. Errors: a job has it, or it
   // could not be taken.

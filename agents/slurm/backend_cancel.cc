@@ -1,7 +1,11 @@
 // Ending jobs and holding them back: what users ask for, and what the backend does by itself.
 #include <utility>
 
+#include "absl/status/status.h"
 #include "agents/slurm/backend.h"
+#include "contract/message_of.h"
+#include "contract/text.h"
+#include "fmt/format.h"
 
 namespace muster::slurm {
 
@@ -72,8 +76,23 @@ void SlurmBackend::EndJobsOf(Scheduler* scheduler, const std::vector<JobToEnd>& 
     if (!answers->empty() && time_.Now() >= deadline) break;
     std::vector<JobId> ids;
     for (size_t j = i; j < jobs.size() && j < i + at_once; ++j) ids.push_back(jobs[j].id);
-    const std::vector<absl::Status> statuses = scheduler->CancelMany(ids);
+    std::vector<absl::Status> statuses = scheduler->CancelMany(ids);
+    if (absl::IsPermissionDenied(statuses.front())) EndAsAgent(ids, &statuses);
     for (size_t j = 0; j < ids.size(); ++j) (*answers)[jobs[i + j].run_key].Update(statuses[j]);
+  }
+}
+
+// Slurm lets an agent that is an Operator end jobs of users as whom nothing runs any more.
+void SlurmBackend::EndAsAgent(const std::vector<JobId>& ids, std::vector<absl::Status>* statuses) {
+  const std::vector<absl::Status> own = scheduler_->CancelMany(ids);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    absl::Status& status = (*statuses)[i];
+    if (own[i].ok()) {
+      status = absl::OkStatus();
+    } else {
+      status = absl::PermissionDeniedError(
+          ToAbsl(fmt::format("{}; as the agent's user: {}", MessageOf(status), MessageOf(own[i]))));
+    }
   }
 }
 

@@ -30,7 +30,7 @@ absl::Status SlurmBackend::TakeClaim(const std::string& run_key) {
   if (const std::string why = WhyAbsenceIsNoProof(run_key); !why.empty())
     return absl::UnavailableError(why);
   const std::string claim = PathsOf(run_key).claim();
-  return reads_.Do(claim, [claim](hosts::Host* host) {
+  return ReadsOf(run_key).Do(claim, [claim](hosts::Host* host) {
     return host->MakeDirectories(claim, hosts::kPrivateDirectory);
   });
 }

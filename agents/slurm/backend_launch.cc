@@ -1,5 +1,6 @@
 // Launching runs, each exactly once: alone, or the tasks of a job array as one array of Slurm's.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -118,15 +119,17 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchSettled(const agents::Assignments
       group->push_back(std::move(fresh));
     }
   }
-  bool is_silent = false;
+  // Each user's sbatch may be silent for a reason of the user's own.
+  std::set<const Scheduler*> silent;
   for (std::vector<Fresh>& group : groups) {
     const size_t first = group.front().index;
-    if (is_silent) {
+    const Scheduler* scheduler = &SchedulerOf(assignments[first]->run_key());
+    if (silent.contains(scheduler)) {
       for (const Fresh& run : group) outcomes[run.index] = NotAsked();
       continue;
     }
     SubmitAll(std::move(group), &outcomes);
-    is_silent = outcomes[first].kind == LaunchOutcome::Kind::kUnclear;
+    if (outcomes[first].kind == LaunchOutcome::Kind::kUnclear) silent.insert(scheduler);
   }
   return outcomes;
 }

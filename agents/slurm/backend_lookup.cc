@@ -77,29 +77,31 @@ std::string SlurmBackend::RunOf(const std::string& name, const JobId& id) const 
 }
 
 absl::StatusOr<std::optional<JobId>> SlurmBackend::ReadOwner(const RunPaths& paths) {
-  const absl::StatusOr<std::string> text = reads_.ReadFile(paths.claim(), kMaxClaimBytes);
+  PatientReads& reads = ReadsOf(paths.run_key());
+  const absl::StatusOr<std::string> text = reads.ReadFile(paths.claim(), kMaxClaimBytes);
   if (text.status().code() == absl::StatusCode::kNotFound) return std::nullopt;
   if (text.ok()) {
     if (const std::optional<JobId> owner = OwnerIn(*text); owner.has_value()) return owner;
   }
-  const absl::StatusOr<hosts::FileInfo> claim = reads_.Stat(paths.claim());
+  const absl::StatusOr<hosts::FileInfo> claim = reads.Stat(paths.claim());
   if (claim.ok() && claim->type == hosts::FileType::kDirectory) return std::nullopt;
   if (!text.ok()) return text.status();
   if (claim.ok()) {
-    const absl::StatusOr<absl::Time> now = TimeOfFiles(paths.root());
+    const absl::StatusOr<absl::Time> now = TimeOfFiles(paths);
     if (now.ok() && *now - claim->modify_time > kClaimGrace) return std::nullopt;
   }
   return absl::UnavailableError(
       fmt::format("\"{}\" does not hold a Slurm job id yet", paths.claim()));
 }
 
-absl::StatusOr<absl::Time> SlurmBackend::TimeOfFiles(const std::string& root) {
-  const std::string mark = root + "/.now";
-  const absl::Status written = reads_.Do(mark, [mark](hosts::Host* host) {
+absl::StatusOr<absl::Time> SlurmBackend::TimeOfFiles(const RunPaths& paths) {
+  const std::string mark = paths.root() + "/.now";
+  PatientReads& reads = ReadsOf(paths.run_key());
+  const absl::Status written = reads.Do(mark, [mark](hosts::Host* host) {
     return host->WriteFile(mark, "", {.mode = 0600, .sync = false});
   });
   if (!written.ok()) return written;
-  const absl::StatusOr<hosts::FileInfo> info = reads_.Stat(mark);
+  const absl::StatusOr<hosts::FileInfo> info = reads.Stat(mark);
   if (!info.ok()) return info.status();
   return info->modify_time;
 }
@@ -210,6 +212,12 @@ std::vector<SlurmBackend::JobToEnd> SlurmBackend::StraysOf(const std::string& ru
 }
 
 LookupOutcome SlurmBackend::Lookup(const agents::RunHandle& run) {
+  RememberUsers({run});
+  if (users_ != nullptr && !users_->Of(run.run_key).has_value()) {
+    return CouldNotAsk(absl::UnavailableError(
+        "it is not known as which user of the cluster the run may have been submitted: its user of "
+        "Muster is nobody there now, or could not be looked up"));
+  }
   if (absl::Status status = arrays_.Load(); !status.ok()) return CouldNotAsk(status);
   const std::vector<ArrayPlace> places = arrays_.PlacesOf(run.run_key);
   // A user's jobs are looked for as the user, whom Slurm shows them for certain.

@@ -93,7 +93,7 @@ void NameProgram(const v1::JobSpec& spec, RunFacts* facts) {
 
 }  // namespace
 
-agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle>& runs) {
+agents::ObserveOutcome SlurmBackend::ObserveSettled(const std::vector<agents::RunHandle>& runs) {
   WatchRecords(!runs.empty());
   agents::ObserveOutcome outcome;
   std::optional<Queue> queue;
@@ -154,7 +154,7 @@ void SlurmBackend::HandOn(const RunFacts& run) {
     HandOnMemoryWords(words, paths, host);
     return absl::OkStatus();
   };
-  reads_.Do(paths.script_errors(), write).IgnoreError();
+  ReadsOf(run.run_key).Do(paths.script_errors(), write).IgnoreError();
 }
 
 // An exit record wakes the agent between two squeue; most of those rounds do without one.
@@ -226,7 +226,7 @@ void SlurmBackend::NoteWhatRuns(const std::vector<QueueRow>& rows, absl::Time no
 }
 
 std::string SlurmBackend::WhyAbsenceIsNoProof(const std::string& run_key) {
-  const absl::Status there = reads_.Stat(PathsOf(run_key).script()).status();
+  const absl::Status there = ReadsOf(run_key).Stat(PathsOf(run_key).script()).status();
   if (there.ok()) return {};
   return fmt::format("the run's files are not there either: {}", ToStd(there.message()));
 }
@@ -265,7 +265,7 @@ RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<
   MarkLimit(run, &facts);
   const bool live = facts.queue.has_value() && !HasEnded(facts.queue->state.phase);
   if (queue.has_value() && !live && !ProvesSuccess(facts)) {
-    facts.slurm_output = ReadSlurmOutput(SlurmOutputOf(run.run_key, facts.job_id));
+    facts.slurm_output = ReadSlurmOutput(run.run_key, facts.job_id);
     facts.memory_limit_bytes = MemoryLimitOf(run);
   }
   return facts;
@@ -385,6 +385,9 @@ void SlurmBackend::AskAccounting(Scheduler* scheduler, const std::vector<RunFact
   std::vector<JobId> ids;
   for (const RunFacts* run : facts) ids.push_back(run->job_id);
   absl::StatusOr<std::vector<HistoryRow>> rows = scheduler->HistoryOf(ids, since);
+  // Nothing runs as the user any more. What the agent does not see of another's jobs may be there.
+  const bool is_denied = absl::IsPermissionDenied(rows.status());
+  if (is_denied) rows = scheduler_->HistoryOf(ids, since);
   if (rows.status().code() == absl::StatusCode::kFailedPrecondition) {
     {
       const MutexLock lock(mutex_);
@@ -403,6 +406,7 @@ void SlurmBackend::AskAccounting(Scheduler* scheduler, const std::vector<RunFact
       if (HasEnded(row.state.phase) && IsTaskOfAny(run->run_key, {row.name}))
         run->array_is_known = true;
     }
+    if (is_denied && !run->history.has_value()) run->history_answer = RunFacts::History::kNoAnswer;
   }
 }
 
@@ -435,11 +439,13 @@ std::string SlurmBackend::SlurmOutputOf(const std::string& run_key, const JobId&
   return PathsOf(run_key).slurm_output();
 }
 
-std::string SlurmBackend::ReadSlurmOutput(const std::string& path) {
-  const absl::StatusOr<hosts::FileInfo> info = reads_.Stat(path);
+std::string SlurmBackend::ReadSlurmOutput(const std::string& run_key, const JobId& job_id) {
+  const std::string path = SlurmOutputOf(run_key, job_id);
+  PatientReads& reads = ReadsOf(run_key);
+  const absl::StatusOr<hosts::FileInfo> info = reads.Stat(path);
   if (!info.ok()) return {};
   const uint64_t offset = info->size > kSlurmOutputBytes ? info->size - kSlurmOutputBytes : 0;
-  const std::string end = reads_.ReadFileRange(path, offset, kSlurmOutputBytes).value_or("");
+  const std::string end = reads.ReadFileRange(path, offset, kSlurmOutputBytes).value_or("");
   return std::string(SinceLastStart(end));
 }
 

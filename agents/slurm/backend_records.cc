@@ -52,7 +52,7 @@ void SlurmBackend::ReadInto(const std::vector<std::string>& keys,
     std::vector<hosts::FilePart> parts;
     for (size_t i = begin; i < end; ++i)
       parts.push_back({PathsOf(keys[i]).exit_record(), 0, kMaxExitRecordBytes});
-    const std::vector<absl::StatusOr<std::string>> texts = reads_.ReadMany(parts);
+    const std::vector<absl::StatusOr<std::string>> texts = ReadsOf(keys[begin]).ReadMany(parts);
     for (size_t i = begin; i < end; ++i) {
       const absl::StatusOr<std::string>& text = texts[i - begin];
       if (absl::IsNotFound(text.status())) continue;
@@ -63,15 +63,15 @@ void SlurmBackend::ReadInto(const std::vector<std::string>& keys,
 
 std::map<std::string, SlurmBackend::MaybeRecord> SlurmBackend::ReadUsersRecords(
     const std::vector<agents::RunHandle>& runs, const Queue& queue) {
-  std::vector<std::string> keys;
+  std::map<std::string, std::vector<std::string>> keys;  // by the directory of the user
   for (const agents::RunHandle& run : runs) {
     const auto [first, last] = queue.rows.equal_range(run.run_key);
     const bool is_live =
         std::any_of(first, last, [](const auto& row) { return !HasEnded(row.second.state.phase); });
-    if (queue.was_asked && !is_live) keys.push_back(run.run_key);
+    if (queue.was_asked && !is_live) keys[RootOf(run.run_key)].push_back(run.run_key);
   }
   std::map<std::string, MaybeRecord> records;
-  ReadInto(keys, &records);
+  for (const auto& [root, share] : keys) ReadInto(share, &records);
   return records;
 }
 

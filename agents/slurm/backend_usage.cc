@@ -34,15 +34,24 @@ absl::StatusOr<agents::UsageByRun> SlurmBackend::UsageOf(
     since = std::min(since, HistoryBegin(run));
   }
   agents::UsageByRun usage;
+  absl::Status status;
+  bool has_answer = false;
   for (const auto& [scheduler, share] : ids) {
     const absl::StatusOr<std::vector<UsageRow>> rows = scheduler->UsageOf(share, since);
-    if (!rows.ok()) return rows.status();
+    if (absl::IsFailedPrecondition(rows.status())) return rows.status();
+    // A user who cannot be served holds up no other: the runs are asked for again.
+    if (!rows.ok()) {
+      status.Update(rows.status());
+      continue;
+    }
+    has_answer = true;
     for (const UsageRow& row : *rows) {
       const auto key = keys.find(row.job_id);
       if (key == keys.end() || !row.has_ended || !MayBeOf(row, key->second)) continue;
       usage.insert_or_assign(key->second, row.Usage());
     }
   }
+  if (!has_answer && !status.ok()) return status;
   return usage;
 }
 

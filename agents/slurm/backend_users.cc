@@ -1,5 +1,6 @@
 // Jobs that run as their users: whose a run is, and how Slurm and the host look to that user.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -35,6 +36,11 @@ Scheduler& SlurmBackend::SchedulerOf(const std::string& run_key) const {
 hosts::Host* SlurmBackend::HostOf(const std::string& run_key) const {
   const std::optional<JobUser> user = users_ == nullptr ? std::nullopt : users_->Of(run_key);
   return user.has_value() ? &users_->SideOf(user->name).host : host_.get();
+}
+
+PatientReads& SlurmBackend::ReadsOf(const std::string& run_key) {
+  const std::optional<JobUser> user = users_ == nullptr ? std::nullopt : users_->Of(run_key);
+  return user.has_value() ? users_->SideOf(user->name).reads : reads_;
 }
 
 uploads::HostTrees* SlurmBackend::TreesOf(const std::string& run_key) const {
@@ -78,17 +84,33 @@ std::vector<LaunchOutcome> SlurmBackend::Launch(const agents::Assignments& assig
   return outcomes;
 }
 
-// The journal has the users of runs whose records a power cut has taken.
+// An agent that died before it wrote down whose the run is has left it to the journal, which has
+// the user of Muster.
 void SlurmBackend::RememberUsers(const std::vector<agents::RunHandle>& runs) {
   if (users_ == nullptr) return;
   std::map<std::string, absl::StatusOr<JobUser>> found;
   for (const agents::RunHandle& run : runs) {
     if (users_->Of(run.run_key).has_value() || run.assignment == nullptr) continue;
+    {
+      const MutexLock lock(mutex_);
+      if (forgotten_.contains(run.run_key)) continue;
+    }
     const std::string& name = run.assignment->user();
     if (!found.contains(name)) found.emplace(name, users_->Find(name));
     if (const absl::StatusOr<JobUser>& user = found.at(name); user.ok())
-      users_->Remember(run.run_key, *user);
+      users_->Note(run.run_key, *user).IgnoreError();
   }
+}
+
+// A job is seen for certain only as its own user; until that is known there is no word on the run.
+agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle>& runs) {
+  if (users_ == nullptr) return ObserveSettled(runs);
+  RememberUsers(runs);
+  std::vector<agents::RunHandle> settled;
+  std::copy_if(
+      runs.begin(), runs.end(), std::back_inserter(settled),
+      [this](const agents::RunHandle& run) { return users_->Of(run.run_key).has_value(); });
+  return ObserveSettled(settled);
 }
 
 // Anybody may give a job the name of somebody else's run: Slurm's word on its owner counts.

@@ -227,8 +227,8 @@ std::vector<absl::Status> CommandScheduler::RunFor(const std::vector<JobId>& ids
   const absl::StatusOr<hosts::CommandResult> result = commands_->Run(std::move(argv));
   if (!result.ok()) {
     return std::vector<absl::Status>(
-        ids.size(),
-        absl::UnavailableError(fmt::format("{}: {}", name, ToStd(result.status().message()))));
+        ids.size(), CouldNotRun(result.status(),
+                                fmt::format("{}: {}", name, ToStd(result.status().message()))));
   }
   const JobErrors errors(name, *result);
   std::vector<absl::Status> statuses;

@@ -85,6 +85,13 @@ CallKind KindOf(const std::vector<std::string>& argv) {
 
 }  // namespace
 
+absl::Status CouldNotRun(const absl::Status& why, std::string_view words) {
+  const bool is_denied = absl::IsPermissionDenied(why);
+  return absl::Status(
+      is_denied ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kUnavailable,
+      ToAbsl(words));
+}
+
 Commands::Commands(const SlurmConfig& config, hosts::Host* host, CallGate* gate)
     : config_(config), host_(host), gate_(gate) {
   std::string path = config.job_path.empty() ? std::string(kSystemPath) : config.job_path;
@@ -152,7 +159,7 @@ absl::StatusOr<std::map<std::string, std::string>> Commands::WhoAmI() {
   command.argv = {"getent", "passwd", config_.user_on_host};
   const absl::StatusOr<hosts::CommandResult> result = host_->Run(command);
   // An error of the host says nothing about the command that is asked for.
-  if (!result.ok()) return absl::UnavailableError(result.status().message());
+  if (!result.ok()) return CouldNotRun(result.status(), ToStd(result.status().message()));
   if (!result->ok()) return Failed("getent passwd " + config_.user_on_host, *result);
   absl::StatusOr<std::map<std::string, std::string>> identity = ParseIdentity(result->stdout_data);
   if (!identity.ok()) return identity;
@@ -186,7 +193,7 @@ absl::StatusOr<std::string> Commands::Ask(std::vector<std::string> argv) {
   absl::StatusOr<hosts::CommandResult> result = Run(std::move(argv));
   if (!result.ok()) {
     absl::Status status =
-        absl::UnavailableError(fmt::format("{}: {}", name, ToStd(result.status().message())));
+        CouldNotRun(result.status(), fmt::format("{}: {}", name, ToStd(result.status().message())));
     // The gate's mark that nobody was asked.
     result.status().ForEachPayload(
         [&](auto type, const absl::Cord& payload) { status.SetPayload(type, payload); });

@@ -19,6 +19,10 @@
 
 namespace muster::slurm {
 
+// The error of a command that the host did not run, with these words. PERMISSION_DENIED: nothing
+// runs as its user; UNAVAILABLE otherwise.
+absl::Status CouldNotRun(const absl::Status& why, std::string_view words);
+
 class Commands {
  public:
   // Both must outlive this object. Every command waits at the gate but those that do not ask Slurm.
@@ -34,7 +38,8 @@ class Commands {
   absl::StatusOr<hosts::CommandResult> Run(std::vector<std::string> argv);
   // Runs sbatch with the environment that the job is to have.
   absl::StatusOr<hosts::CommandResult> RunSbatch(std::vector<std::string> argv);
-  // The output of a command that succeeded; UNAVAILABLE with what it said otherwise.
+  // The output of a command that succeeded; otherwise UNAVAILABLE with what it said, or
+  // that of CouldNotRun.
   absl::StatusOr<std::string> Ask(std::vector<std::string> argv);
 
   // Returns the environment that sbatch runs with, and passes on to the job. UNAVAILABLE: the host

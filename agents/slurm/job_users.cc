@@ -63,7 +63,8 @@ JobUsers::Side::Side(const SlurmConfig& of_user, hosts::Host* base, const std::s
     : config(ConfigOf(of_user, user)),
       host(base, config.run_as_helper, user),
       commands(config, &host, gate),
-      scheduler(&host, &commands) {
+      scheduler(&host, &commands),
+      reads(&host, config.read_patience) {
   if (config.files == nullptr) return;
   trees = std::make_unique<uploads::HostTrees>(&host, config.run_dir + "/" + user + "/files",
                                                config.files->cache());
@@ -127,7 +128,10 @@ v1::ClusterCheck JobUsers::CheckLine() {
 
 absl::StatusOr<JobUser> JobUsers::Find(const std::string& muster_user) {
   const absl::StatusOr<std::string> name = users::LocalUserOf(config_.run_as_map, muster_user);
-  if (!name.ok()) return absl::FailedPreconditionError(name.status().message());
+  if (absl::IsPermissionDenied(name.status()))
+    return absl::FailedPreconditionError(name.status().message());
+  // Somebody may be writing the map.
+  if (!name.ok()) return absl::UnavailableError(name.status().message());
   if (absl::Status s = users::AskRunAs(&host_, config_.run_as_helper, {*name}).status(); !s.ok())
     return s;
   const absl::StatusOr<hosts::CommandResult> id =
@@ -161,9 +165,9 @@ absl::Status JobUsers::Note(const std::string& run_key, const JobUser& user) {
           own.MakeDirectories(config_.own_directory + "/users", hosts::kPrivateDirectory);
       !s.ok())
     return s;
-  // Not synced: the journal has the run's user of Muster, should a power cut take it.
+  // Synced: the map may be another one after a power cut.
   if (absl::Status s = own.WriteFile(path, fmt::format("{} {}\n", user.name, user.uid),
-                                     {.mode = hosts::kPrivateFile, .sync = false});
+                                     {.mode = hosts::kPrivateFile});
       !s.ok())
     return s;
   Remember(run_key, user);

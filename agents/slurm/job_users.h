@@ -22,6 +22,7 @@
 #include "agents/slurm/call_gate.h"
 #include "agents/slurm/command_scheduler.h"
 #include "agents/slurm/commands.h"
+#include "agents/slurm/patient_reads.h"
 #include "agents/slurm/slurm.h"
 #include "agents/users/run_as_host.h"
 #include "muster/v1/cluster.pb.h"
@@ -53,6 +54,7 @@ class JobUsers {
     users::RunAsHost host;
     Commands commands;
     CommandScheduler scheduler;
+    PatientReads reads;  // as those of the agent; each user waits for the own ones alone
     // Null: jobs that bring files are not taken.
     std::unique_ptr<uploads::HostTrees> trees;
   };
@@ -68,18 +70,16 @@ class JobUsers {
   std::string Meaning() const;
 
   // Returns whom a user of Muster is here. FAILED_PRECONDITION: nobody, and why; WhyNot makes a
-  // failure of it. UNAVAILABLE: the host could not be asked.
+  // failure of it. UNAVAILABLE: the map could not be read, or the host could not be asked.
   absl::StatusOr<JobUser> Find(const std::string& muster_user);
   static v1::Failure WhyNot(const absl::Status& status);
   // The words for a user whom Slurm does not know, in place of the remedy of a refused job.
   static std::string RemedyForStranger(const JobUser& user);
 
-  // Writes down whose the run is. Other errors than those of files: none.
+  // Writes down whose the run is, to last. Other errors than those of files: none.
   absl::Status Note(const std::string& run_key, const JobUser& user);
   // Returns whose the run is, as it was written down; nothing if it was not.
   std::optional<JobUser> Of(const std::string& run_key);
-  // Keeps in mind whose the run is, without a file.
-  void Remember(const std::string& run_key, const JobUser& user);
   // `keeps_file`: the user has files of the run, so that people may ask for them.
   void Forget(const std::string& run_key, bool keeps_file);
 
@@ -91,6 +91,7 @@ class JobUsers {
 
  private:
   absl::Status CheckDirectories();
+  void Remember(const std::string& run_key, const JobUser& user);
 
   const SlurmConfig config_;
   hosts::Host& host_;

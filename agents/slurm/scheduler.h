@@ -1,7 +1,8 @@
 // The backend's questions to Slurm, by either way: Slurm's commands, or slurmrestd.
 //
 // UNAVAILABLE is the error of whatever kept Slurm from answering, or made its answer one that
-// cannot be trusted: it says nothing about any job. Thread-safe. Calls block; each bounds its time.
+// cannot be trusted: it says nothing about any job; PERMISSION_DENIED, if jobs run as their users:
+// nothing runs as this user. Thread-safe. Calls block; each bounds its time.
 #ifndef MUSTER_AGENTS_SLURM_SCHEDULER_H_
 #define MUSTER_AGENTS_SLURM_SCHEDULER_H_
 
