@@ -284,7 +284,7 @@ def test_a_user_cannot_write_a_success(run_as, world, slurm, started):
 
 CANARY = """
 import glob, os, signal, sys
-agent_dir, broker_dir, other_run, other_record, other_home, other_pid, helper, areas, array_dir = sys.argv[1:10]
+agent_dir, broker_dir, other_run, other_record, other_home, other_pid, helper, areas, array_dir, others = sys.argv[1:11]
 bad = []
 def attempt(what, call):
     try:
@@ -301,17 +301,11 @@ def write(path):
     attempt('remove ' + path, lambda: os.unlink(path))
 for directory in (agent_dir, broker_dir, other_run, os.path.dirname(other_record), other_home, array_dir):
     attempt('list ' + directory, lambda: os.listdir(directory))
-for name in ('broker.db', 'auth.db', 'tokens.db', 'ca/ca-key.pem', 'broker.db-wal', 'secrets/key'):
-    read(broker_dir + '/' + name)
-for name in ('journal.db', 'journal.db-wal', 'tls/identity.pem', 'runs/users/' + os.path.basename(other_run)):
-    read(agent_dir + '/' + name)
-    write(agent_dir + '/' + name)
-for name in ('specs/job.json', 'specs/command.argv', 'env/environment', 'env/secrets', 'slurm-logs/rank-0.out', 'work/secret',
-             'sbatch/batch.sh', 'meta/run.json', 'claim'):
-    read(other_run + '/' + name)
-    write(other_run + '/' + name)
+# All that the broker, the agent and the other user have, by name.
+for path in open(others).read().splitlines():
+    read(path)
+    write(path)
 write(other_record)
-read(other_home + '/.ssh/id')
 attempt('area', lambda: os.mkdir(areas + '/new'))
 attempt('area of other', lambda: os.rename(os.path.dirname(other_run), areas + '/gone'))
 read('/proc/%s/environ' % other_pid)
@@ -344,22 +338,34 @@ def test_a_job_gets_at_nothing_that_is_not_its_own(run_as, world, slurm, started
     bob_home.chmod(0o700)
     pid_file = bob_home / "pid"
     pid_file.unlink(missing_ok=True)
+    run_as.cli(world, BOB, "secret", "set", "hf", input="hush-secret\n")
     other = submit(run_as, world, BOB, f"echo hush-file > secret; echo hush-log; echo $$ > {pid_file}; exec sleep 1000",
-                   "--env", "KEY=hush-variable")
+                   "--env", "KEY=hush-variable", "--secret", "TOKEN=hf")
     api.wait_state(other, RUNNING)
     other_pid = eventually(lambda: pid_file.exists() and pid_file.read_text().strip(), "the other job runs")
     other_key = key_of(api, other)
     script = pathlib.Path(pwd.getpwnam(ADA).pw_dir, "canary.py")
     script.write_text(CANARY)
     script.chmod(0o644)
-    places = (agent.state_dir, broker.state_dir, run_as.work / BOB / other_key, run_as.work / BOB / "ended" / other_key,
-              bob_home, other_pid, run_as.helper, run_as.work, agent.state_dir / "runs" / "arrays")
+    trees = (broker.state_dir, agent.state_dir, run_as.work / BOB, bob_home)
+    found = [pathlib.Path(where, name) for tree in trees for where, _, names in os.walk(tree) for name in names]
+    found = [path for path in found if path != broker.state_dir / "broker.sock"]
+    other_run = run_as.work / BOB / other_key
+    assert {other_run / name for name in ("specs/job.json", "env/environment", "env/secrets", "work/secret", "sbatch/batch.sh",
+                                          "meta/run.json", "claim")} <= set(found)
+    assert {broker.state_dir / name for name in ("broker.db", "secrets.db", "secrets.key", "audit.db")} <= set(found)
+    assert {agent.journal, agent.state_dir / "runs" / "users" / other_key} <= set(found)
+    others = pathlib.Path(pwd.getpwnam(ADA).pw_dir, "others")
+    others.write_text("\n".join(str(path) for path in found))
+    others.chmod(0o644)
+    places = (agent.state_dir, broker.state_dir, other_run, run_as.work / BOB / "ended" / other_key,
+              bob_home, other_pid, run_as.helper, run_as.work, agent.state_dir / "runs" / "arrays", others)
     canary = submit(run_as, world, ADA, f"exec python3 {script} {' '.join(str(place) for place in places)}")
     ended = api.wait_end(canary)
     said = logs(run_as, world, ADA, canary)
     assert ended.state == SUCCEEDED and "bad: []" in said, said
     # All that it was after is there, and the other job has not noticed.
-    assert (run_as.work / BOB / other_key / "work" / "secret").exists() and agent.journal.exists()
+    assert all(path.exists() for path in found if "db-" not in path.name)
     assert "hush-log" in logs(run_as, world, BOB, other)
     # Nor may the user's own commands of Slurm end it, nor does Muster fetch what the user may not read.
     number = api.get(other).runs[-1].external_id
