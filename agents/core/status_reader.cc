@@ -124,8 +124,8 @@ absl::StatusOr<std::optional<FoundStatus>> StatusReader::FindIn(const std::strin
     if (found->ok() || IsOnlyMissing(found->stderr_data)) return std::nullopt;
     return absl::InternalError(WordsOf(*found));
   }
-  // Where find runs as the job's user, the user can write what it says. The path alone tells the
-  // host as whom to read.
+  // The user can write what find says if it runs as the job's user. The path alone tells the host
+  // as whom to read.
   if (!IsBelow(newest.path, directory)) {
     return absl::PermissionDeniedError(ToAbsl(fmt::format(
         "find named {}, which is not below \"{}\"", contract::Quoted(newest.path), directory)));

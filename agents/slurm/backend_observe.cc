@@ -385,7 +385,7 @@ void SlurmBackend::AskAccounting(Scheduler* scheduler, const std::vector<RunFact
   std::vector<JobId> ids;
   for (const RunFacts* run : facts) ids.push_back(run->job_id);
   absl::StatusOr<std::vector<HistoryRow>> rows = scheduler->HistoryOf(ids, since);
-  // Nothing runs as the user any more. What the agent does not see of another's jobs may be there.
+  // Nothing runs as the user any more. A job that the agent does not see may be there.
   const bool is_denied = absl::IsPermissionDenied(rows.status());
   if (is_denied) rows = scheduler_->HistoryOf(ids, since);
   if (rows.status().code() == absl::StatusCode::kFailedPrecondition) {
