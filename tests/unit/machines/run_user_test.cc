@@ -90,9 +90,9 @@ TEST_F(RunAsUserTest, SecretsThatStayAreToldAndRemovedTheNextTime) {
   std::ofstream(run.PathOf(kUserFile)) << user_.Encode();
   std::ofstream(run.PathOf(kUserSecretsFile));
   std::ofstream(helper_) << "#!/bin/sh\nexit 125\n";
-  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
   run.RemoveBookkeeping();
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
               AllOf(HasSubstr("secrets_not_removed"), HasSubstr("a-1-1"), HasSubstr(helper_)));
   EXPECT_TRUE(std::filesystem::exists(run.PathOf(kUserSecretsFile)));
   std::ofstream(helper_) << "#!/bin/sh\nexit 0\n";
