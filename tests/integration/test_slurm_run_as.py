@@ -167,6 +167,21 @@ def test_a_cancel_and_a_hold_are_the_users(run_as, world, slurm, started):
     assert api.wait_end(waiting).state == SUCCEEDED
 
 
+def test_a_job_of_a_user_who_may_run_nothing_any_more_is_canceled_by_an_operator(run_as, world, slurm, started):
+    _, agent = started
+    api = world.api()
+    job = submit(run_as, world, ADA, "sleep 1000")
+    api.wait_state(job, RUNNING)
+    run_as.configure(f"caller {AGENT}", f"allow-user {BOB}")
+    run_as.cli(world, ADA, "cancel", job)
+    eventually(lambda: "denied" in agent.log(), "the agent may not, and says so")
+    slurm.slurm("sacctmgr", "-i", "add", "user", AGENT, "account=test", "adminlevel=Operator")
+    try:
+        assert api.wait_end(job).state == CANCELED
+    finally:
+        slurm.slurm("sacctmgr", "-i", "delete", "user", AGENT)
+
+
 def test_an_array_is_one_of_the_users(run_as, world, slurm, started):
     _, agent = started
     api = world.api()
