@@ -5,14 +5,13 @@ import os
 import pathlib
 import pwd
 import signal
-import subprocess
 
 import pytest
 from muster.v1 import job_pb2
 
 from harness.api import FAILED, RUNNING, SUCCEEDED
-from harness.canary import Canary, program
 from harness.run_as import ADA, AGENT, BOB, CARL, RunAs
+from harness.run_as_jobs import end_of, kill_programs, processes_of, script_file, submit, use_secrets
 from harness.wait import eventually
 
 STUBBORN = """
@@ -52,31 +51,6 @@ def started(run_as, world):
     for name in (ADA, BOB):
         for process in processes_of(name):
             os.kill(process, signal.SIGKILL)
-
-
-def processes_of(user):
-    uid = pwd.getpwnam(user).pw_uid
-    found = []
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "status").read_text().split("\nUid:\t")[1].split()
-        except (OSError, IndexError):
-            continue
-        if int(words[0]) == uid and "\nState:\tZ" not in (process / "status").read_text():
-            found.append(int(process.name))
-    return found
-
-
-def submit(run_as, world, user, script, *args):
-    return int(run_as.cli(world, user, "run", "-q", *args, "--", "sh", "-c", script).stdout.split()[-1])
-
-
-def script_file(run_as, user, text):
-    """A script of the user's, which jobs of the user may read."""
-    path = pathlib.Path(pwd.getpwnam(user).pw_dir, "script")
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 def test_a_job_is_its_users(run_as, world, started):
@@ -160,9 +134,7 @@ def test_a_job_waits_until_its_user_can_be_asked_for(run_as, world, started):
 def test_a_run_without_a_place_for_its_results_leaves_nothing(run_as, world, started):
     _, agent = started
     api = world.api()
-    pathlib.Path(pwd.getpwnam(ADA).pw_dir, "job.yaml").write_text("run: pwd
-results_directory: /etc/muster-it-results
-")
+    pathlib.Path(pwd.getpwnam(ADA).pw_dir, "job.yaml").write_text("run: pwd\nresults_directory: /etc/muster-it-results\n")
     job = int(run_as.cli(world, ADA, "submit", "-q", "job.yaml").stdout.split()[-1])
     failed = api.wait_state(job, FAILED)
     assert "/etc/muster-it-results" in failed.runs[-1].failure.message, failed
@@ -177,20 +149,6 @@ def begun(run_as, world, user, path):
     job = submit(run_as, world, user, f"rm -f {path}; python3 {script} {path}; sleep 1000")
     world.api().wait_state(job, RUNNING)
     return job, int(eventually(lambda: path.exists() and path.read_text(), "the job has begun"))
-
-
-def kill_programs(run_as, name):
-    for process in processes_of(AGENT) + processes_of("root"):
-        try:
-            words = pathlib.Path(f"/proc/{process}/cmdline").read_text().split("\0")
-        except OSError:
-            continue
-        if pathlib.Path(words[0]) == run_as.bin / name:
-            os.kill(process, signal.SIGKILL)
-
-
-def end_of(user):
-    return eventually(lambda: not processes_of(user), f"no process of {user} is left")
 
 
 def test_a_cancel_ends_what_ignores_it_and_has_run_away(run_as, world, started):
@@ -385,95 +343,6 @@ def test_a_job_gets_at_nothing_that_is_not_its_own(run_as, world, started):
     assert not pathlib.Path(pwd.getpwnam(ADA).pw_dir, "stolen-file").is_file()
     run_as.cli(world, BOB, "cancel", other)
     api.wait_end(other)
-
-
-def use_secrets(run_as, world, user):
-    """A canary that is the user's secret `hf`, and the words that give a job both forms of it."""
-    canary = Canary()
-    run_as.cli(world, user, "secret", "set", "hf", input=canary.value)
-    return canary, ("--secret", "TOKEN=hf", "--secret-file", "TOKEN_FILE=hf")
-
-
-def test_a_secret_is_the_users_and_gone_afterwards(run_as, world, started):
-    _, agent = started
-    api = world.api()
-    canary, words = use_secrets(run_as, world, ADA)
-    gate = pathlib.Path(pwd.getpwnam(ADA).pw_dir, "gate")
-    job = submit(run_as, world, ADA, program("stat -L -c 'of %U' \"$TOKEN_FILE\"; "
-                                             f"until [ -e {gate} ]; do sleep 0.05; done"), *words)
-    eventually(lambda: b"of " in api.read_log(job)[0], "the program has told what it has")
-    key = api.get(job).runs[-1].run_key
-    own = run_as.work / ADA / key
-    assert api.read_log(job)[0].decode().splitlines() == [
-        f"{canary.digest}  -", f"{canary.digest}  -", "mode 600", f"of {ADA}"]
-    assert canary.files(run_as.root) == [own / "secret.TOKEN_FILE"]
-    assert canary.processes(key) == []
-    # The supervisor takes it away, whatever becomes of the agent.
-    agent.pause()
-    gate.touch()
-    eventually((agent.run_directory(key) / "exit").exists, "the run has ended")
-    assert canary.files(run_as.root) == []
-    agent.resume()
-    api.wait_state(job, SUCCEEDED)
-
-
-def test_a_secret_goes_with_a_supervisor_that_is_killed(run_as, world, started):
-    api = world.api()
-    canary, words = use_secrets(run_as, world, ADA)
-    job = submit(run_as, world, ADA, program("exec sleep 1000"), *words)
-    eventually(lambda: b"mode" in api.read_log(job)[0], "the program has its secrets")
-    assert len(canary.files(run_as.root)) == 1
-    kill_programs(run_as, "muster-supervisor")
-    eventually(lambda: api.get(job).runs[0].state == job_pb2.RUN_STATE_FAILED, "the run has failed")
-    run_as.cli(world, ADA, "cancel", job)
-    api.wait_end(job)
-    eventually(lambda: canary.files(run_as.root) == [], "the file is gone")
-
-
-def test_a_secret_that_cannot_be_removed_is_told_and_goes_later(run_as, world, started):
-    _, agent = started
-    api = world.api()
-    canary, words = use_secrets(run_as, world, ADA)
-    gate = pathlib.Path(pwd.getpwnam(ADA).pw_dir, "gate")
-    job = submit(run_as, world, ADA, program(f"until [ -e {gate} ]; do sleep 0.05; done"), *words)
-    eventually(lambda: b"mode" in api.read_log(job)[0], "the program has its secrets")
-    subprocess.run(["usermod", "--expiredate", "1970-01-02", ADA], check=True)
-    try:
-        gate.touch()
-        api.wait_state(job, SUCCEEDED)
-        eventually(lambda: "secrets_not_removed" in agent.log(), "the agent tells it")
-        assert len(canary.files(run_as.root)) == 1
-    finally:
-        subprocess.run(["usermod", "--expiredate", "", ADA], check=True)
-    agent.restart()
-    eventually(lambda: canary.files(run_as.root) == [], "the file is gone")
-
-
-def test_a_secret_goes_through_no_link_of_the_users(run_as, world, started):
-    """Another job of the user's has made the name of the file a link, in the short time before."""
-    api = world.api()
-    canary, words = use_secrets(run_as, world, ADA)
-    open_file = pathlib.Path(pwd.getpwnam(ADA).pw_dir, "open-to-all")
-    open_file.touch()
-    open_file.chmod(0o666)
-    script = script_file(run_as, ADA, f"""
-import os, time
-while True:
-    for run in os.listdir("{run_as.work / ADA}"):
-        try:
-            os.symlink("{open_file}", "{run_as.work / ADA}/" + run + "/secret.TOKEN_FILE")
-            print("planted", flush=True)
-        except OSError:
-            pass
-""")
-    planter = submit(run_as, world, ADA, f"exec python3 {script}")
-    eventually(lambda: b"planted" in api.read_log(planter)[0], "it plants links")
-    for _ in range(3):
-        api.wait_end(submit(run_as, world, ADA, program(), *words))
-    run_as.cli(world, ADA, "cancel", planter)
-    api.wait_end(planter)
-    assert open_file.read_bytes() == b"" and open_file.stat().st_mode & 0o777 == 0o666
-    assert canary.files(run_as.root) == []
 
 
 def test_a_check_says_as_whom_jobs_run(run_as, world, started):
