@@ -40,6 +40,8 @@ TEST(RunUserTest, ItIsReadAsItWasWritten) {
 }
 
 // A helper that runs all as this user, and forgets as whom it should.
+void Touch(const std::string& path) { std::ofstream file(path); }
+
 class RunAsUserTest : public testing::Test {
  protected:
   RunAsUserTest() {
@@ -76,7 +78,7 @@ TEST_F(RunAsUserTest, SecretsAreRemovedOnceByWhoeverMay) {
   const std::string mark = directory_ + "/" + kUserSecretsFile;
   std::ofstream(helper_) << "#!/bin/sh\nexit 125\n";
   EXPECT_TRUE(RemoveUserSecrets(directory_, user_));
-  std::ofstream{mark};
+  Touch(mark);
   EXPECT_FALSE(RemoveUserSecrets(directory_, user_));
   EXPECT_TRUE(std::filesystem::exists(mark));
   std::ofstream(helper_) << "#!/bin/sh\n[ \"$5\" = remove-secrets ]\n";
@@ -88,7 +90,7 @@ TEST_F(RunAsUserTest, SecretsThatStayAreToldAndRemovedTheNextTime) {
   const RunDirectory run(directory_ + "/a-1-1");
   std::filesystem::create_directories(run.path());
   std::ofstream(run.PathOf(kUserFile)) << user_.Encode();
-  std::ofstream(run.PathOf(kUserSecretsFile));
+  Touch(run.PathOf(kUserSecretsFile));
   std::ofstream(helper_) << "#!/bin/sh\nexit 125\n";
   testing::internal::CaptureStdout();
   run.RemoveBookkeeping();
