@@ -9,10 +9,10 @@ import subprocess
 import pytest
 from muster.v1 import job_pb2
 
-from harness.api import RUNNING, SUCCEEDED
+from harness.api import SUCCEEDED
 from harness.canary import program
-from harness.run_as import ADA, AGENT, BOB, RunAs
-from harness.run_as_jobs import end_of, kill_programs, processes_of, script_file, submit, use_secrets
+from harness.run_as import ADA, BOB, RunAs
+from harness.run_as_jobs import kill_programs, processes_of, script_file, submit, use_secrets
 from harness.wait import eventually
 
 # They share the files in /etc.
@@ -95,52 +95,6 @@ def test_a_secret_that_cannot_be_removed_is_told_and_goes_later(run_as, world, s
         subprocess.run(["usermod", "--expiredate", "", ADA], check=True)
     agent.restart()
     eventually(lambda: canary.files(run_as.root) == [], "the file is gone")
-
-
-STOPPER = """
-import glob, os, signal
-while True:
-    for process in glob.glob('/proc/[0-9]*'):
-        pid = int(process[6:])
-        try:
-            if pid == os.getpid() or os.stat(process).st_uid not in (0, os.getuid()):
-                continue
-            try:
-                if b'MUSTER_RUN_KEY=' in open(process + '/environ', 'rb').read():
-                    continue
-            except PermissionError:
-                pass
-            words = open(process + '/cmdline').read().replace('\\0', ' ')
-            os.kill(pid, signal.SIGSTOP)
-        except OSError:
-            continue
-        print('stopped', words, flush=True)
-"""
-
-
-def test_who_stops_what_runs_as_them_holds_up_nobody_else(run_as, world, started):
-    """All that Muster starts as Ada is stopped as soon as it is there, but for the programs of her jobs."""
-    _, agent = started
-    api = world.api()
-    canary, words = use_secrets(run_as, world, ADA)
-    victim = submit(run_as, world, ADA, program("exec sleep 1000"), *words)
-    eventually(lambda: b"mode" in api.read_log(victim)[0], "the program has its secrets")
-    stopper = submit(run_as, world, ADA, f"exec python3 {script_file(run_as, ADA, STOPPER)}")
-    api.wait_state(stopper, RUNNING)
-    victim_key = api.get(victim).runs[-1].run_key
-    # A program of Ada's own would be stopped.
-    run_as.cli(world, AGENT, "cancel", victim)
-    eventually((agent.run_directory(victim_key) / "exit").exists, "the victim has ended")
-    api.wait_end(victim)
-    # What removes the file is stopped, unless it is faster than the stopper's looks.
-    eventually(lambda: "secrets_not_removed" in agent.log() or not canary.files(run_as.root), "it is told or gone")
-    job = submit(run_as, world, BOB, "id -un")
-    key = api.wait_state(job, SUCCEEDED).runs[-1].run_key
-    eventually(lambda: not (agent.run_directory(key) / "spec").exists(), "the agent has forgotten Bob's run")
-    assert bool(canary.files(run_as.root)) == ("secrets_not_removed" in agent.log())
-    run_as.cli(world, AGENT, "cancel", stopper)
-    api.wait_end(stopper)
-    end_of(ADA)
 
 
 def test_a_secret_goes_through_no_link_of_the_users(run_as, world, started):
