@@ -1,6 +1,7 @@
 """Fixtures of the integration tests. The binaries are taken from MUSTER_BIN, default build/release/bin."""
 
 import os
+import signal
 
 import pytest
 
@@ -9,6 +10,8 @@ from harness import stubs
 stubs.generate()
 
 from harness.daemons import BIN  # noqa: E402  needs the generated stubs
+from harness.run_as import ADA, BOB, RunAs  # noqa: E402
+from harness.run_as_jobs import processes_of  # noqa: E402
 from harness.slurm import before, start_shared_broker  # noqa: E402
 from harness.world import World  # noqa: E402
 
@@ -89,3 +92,27 @@ def agent(request, world, broker):
         if request.node.get_closest_marker(kind):
             return request.getfixturevalue(kind).make_agent(world).start()
     return world.make_agent().start()
+
+
+@pytest.fixture(scope="module")
+def run_as_installation():
+    made = RunAs()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def run_as(run_as_installation):
+    """muster-run-as as an operator installs it, with the usual configuration."""
+    run_as_installation.configure()
+    yield run_as_installation
+
+
+@pytest.fixture
+def started(run_as, world):
+    """Broker and agent whose jobs run as their users."""
+    yield run_as.start(world)
+    # The test's own wreckage goes with the agent, so that its jobs end first.
+    for name in (ADA, BOB):
+        for process in processes_of(name):
+            os.kill(process, signal.SIGKILL)

@@ -10,24 +10,10 @@ import subprocess
 
 import pytest
 
-from harness.run_as import ADA, AGENT, BOB, CARL, CONFIG, PAM, REFUSED, RunAs, as_user
+from harness.run_as import ADA, AGENT, BOB, CARL, CONFIG, PAM, REFUSED, as_user
 
 # They share the files in /etc.
 pytestmark = pytest.mark.xdist_group("run_as")
-
-
-@pytest.fixture(scope="module")
-def installation():
-    made = RunAs()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def run_as(installation):
-    """The installation, with the usual configuration."""
-    installation.configure()
-    yield installation
 
 
 def refused(done, *words):

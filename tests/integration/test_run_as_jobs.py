@@ -4,13 +4,12 @@ its own."""
 import os
 import pathlib
 import pwd
-import signal
 
 import pytest
 from muster.v1 import job_pb2
 
 from harness.api import FAILED, RUNNING, SUCCEEDED
-from harness.run_as import ADA, AGENT, BOB, CARL, RunAs
+from harness.run_as import ADA, AGENT, BOB, CARL
 from harness.run_as_jobs import end_of, kill_programs, processes_of, script_file, submit, use_secrets
 from harness.wait import eventually
 
@@ -28,29 +27,6 @@ time.sleep(1000)
 
 # They share the files in /etc.
 pytestmark = pytest.mark.xdist_group("run_as")
-
-
-@pytest.fixture(scope="module")
-def installation():
-    made = RunAs()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def run_as(installation):
-    installation.configure()
-    yield installation
-
-
-@pytest.fixture
-def started(run_as, world):
-    """Broker and agent."""
-    yield run_as.start(world)
-    # The test's own wreckage goes with the agent, so that its jobs end first.
-    for name in (ADA, BOB):
-        for process in processes_of(name):
-            os.kill(process, signal.SIGKILL)
 
 
 def test_a_job_is_its_users(run_as, world, started):

@@ -1,9 +1,7 @@
 """Secrets of jobs that run as their users: where they are, and that they go, also if the user or the machine hinders it."""
 
-import os
 import pathlib
 import pwd
-import signal
 import subprocess
 
 import pytest
@@ -11,35 +9,12 @@ from muster.v1 import job_pb2
 
 from harness.api import SUCCEEDED
 from harness.canary import program
-from harness.run_as import ADA, BOB, RunAs
-from harness.run_as_jobs import kill_programs, processes_of, script_file, submit, use_secrets
+from harness.run_as import ADA
+from harness.run_as_jobs import kill_programs, script_file, submit, use_secrets
 from harness.wait import eventually
 
 # They share the files in /etc.
 pytestmark = pytest.mark.xdist_group("run_as")
-
-
-@pytest.fixture(scope="module")
-def installation():
-    made = RunAs()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def run_as(installation):
-    installation.configure()
-    yield installation
-
-
-@pytest.fixture
-def started(run_as, world):
-    """Broker and agent."""
-    yield run_as.start(world)
-    # The test's own wreckage goes with the agent, so that its jobs end first.
-    for name in (ADA, BOB):
-        for process in processes_of(name):
-            os.kill(process, signal.SIGKILL)
 
 
 def test_a_secret_is_the_users_and_gone_afterwards(run_as, world, started):

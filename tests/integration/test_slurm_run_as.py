@@ -12,6 +12,7 @@ import pytest
 from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED
 from harness.fixtures import cluster_fixture
 from harness.run_as import ADA, AGENT, BOB, CARL, RunAs, as_user
+from harness.run_as_jobs import submit
 from harness.wait import eventually
 from harness.world import BROKER_CONFIG
 
@@ -59,10 +60,6 @@ def start(run_as, world, slurm, config="", **settings):
 @pytest.fixture
 def started(run_as, world, slurm):
     return start(run_as, world, slurm)
-
-
-def submit(run_as, world, user, script, *args):
-    return int(run_as.cli(world, user, "run", "-q", *args, "--", "sh", "-c", script).stdout.split()[-1])
 
 
 def logs(run_as, world, user, job):
