@@ -111,9 +111,9 @@ struct Part {
   size_t percent;
 };
 constexpr Part kParts[] = {
-    {"atlas", v1::CLUSTER_KIND_SLURM, 34},      {"breeze", v1::CLUSTER_KIND_KUBERNETES, 25},
-    {"cedar", v1::CLUSTER_KIND_SLURM, 17},      {"delta", v1::CLUSTER_KIND_KUBERNETES, 12},
-    {"ember", v1::CLUSTER_KIND_MACHINES, 8},    {"fjord", v1::CLUSTER_KIND_MACHINES, 4},
+    {"atlas", v1::CLUSTER_KIND_SLURM, 34},   {"breeze", v1::CLUSTER_KIND_KUBERNETES, 25},
+    {"cedar", v1::CLUSTER_KIND_SLURM, 17},   {"delta", v1::CLUSTER_KIND_KUBERNETES, 12},
+    {"ember", v1::CLUSTER_KIND_MACHINES, 8}, {"fjord", v1::CLUSTER_KIND_MACHINES, 4},
 };
 
 // The part whose cluster gets the next node: the one that has the least of what it should have.
@@ -183,8 +183,8 @@ absl::Status StretchToLoad(double load, const Fleet& fleet, Trace* trace) {
   const auto gpus = static_cast<double>(GpusOf(fleet));
   double asked = 0;  // GPU seconds
   for (const TraceJob& job : trace->jobs) {
-    asked += absl::ToDoubleSeconds(job.run_time) * job.nodes *
-             static_cast<double>(job.gpu_millis) / 1000;
+    asked += absl::ToDoubleSeconds(job.run_time) * job.nodes * static_cast<double>(job.gpu_millis) /
+             1000;
   }
   const absl::Duration span =
       trace->jobs.empty() ? absl::ZeroDuration() : trace->jobs.back().arrival;

@@ -26,7 +26,7 @@ struct FleetCluster {
   std::string name;
   v1::ClusterKind kind = v1::CLUSTER_KIND_MACHINES;
   uint32_t max_active_runs = 1000;  // the most runs that its agent takes at the same time
-  std::vector<NodeShape> nodes;
+  std::vector<NodeShape> nodes = {};
 };
 
 struct Fleet {

@@ -18,8 +18,6 @@ namespace {
 
 using contract::ParseBytes;
 
-constexpr uint64_t kMebibyte = 1 << 20;
-
 // A name as a project may have it: small letters, digits and '-'.
 std::string AsProject(std::string_view text) {
   std::string name;
@@ -92,7 +90,7 @@ absl::StatusOr<TraceJob> OpenbJob(const Table& table, size_t row) {
   job.arrival = absl::Seconds(values[0]);
   job.run_time = absl::Seconds(values[1] - values[0]);
   job.cpu_millis = static_cast<uint64_t>(values[2]);
-  job.memory_bytes = static_cast<uint64_t>(values[3]) * kMebibyte;
+  job.memory_bytes = static_cast<uint64_t>(values[3]) << 20;
   job.gpu_millis = static_cast<uint64_t>(values[4] == 1 ? values[5] : values[4] * 1000);
   const std::string_view types = table.At(row, "gpu_spec");
   job.gpu_type = types.substr(0, types.find('|'));
@@ -199,6 +197,12 @@ void LeaveOutLongerThan(absl::Duration longest, Trace* trace) {
       std::erase_if(trace->jobs, [&](const TraceJob& job) { return job.run_time > longest; });
   trace->left_out += removed;
   *trace = Ordered(std::move(*trace));
+}
+
+void AskForWholeGpus(Trace* trace) {
+  constexpr uint64_t kWhole = 1000;
+  for (TraceJob& job : trace->jobs)
+    job.gpu_millis = (job.gpu_millis + kWhole - 1) / kWhole * kWhole;
 }
 
 }  // namespace muster::replay

@@ -50,6 +50,10 @@ absl::StatusOr<Trace> ReadTrace(TraceFormat format, std::string_view text);
 // Takes out the jobs that run longer.
 void LeaveOutLongerThan(absl::Duration longest, Trace* trace);
 
+// Jobs that ask for a part of a GPU ask for a whole one: clusters of Slurm and Kubernetes have no
+// parts.
+void AskForWholeGpus(Trace* trace);
+
 }  // namespace muster::replay
 
 #endif  // MUSTER_BROKER_REPLAY_TRACE_H_

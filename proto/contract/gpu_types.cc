@@ -70,13 +70,16 @@ std::vector<std::string> FindGpuTypes(std::string_view wanted,
   return found;
 }
 
-std::string WhichGpuType(std::string_view wanted, const std::vector<std::string>& types,
-                         uint64_t count) {
+std::string MayBeTypes(std::string_view wanted, const std::vector<std::string>& types) {
   std::vector<std::string> named(
       types.begin(), types.begin() + static_cast<long>(std::min(types.size(), kMaxNamedTypes)));
   if (types.size() > kMaxNamedTypes) named.emplace_back("others");
-  return fmt::format("GPUs of type {} may be {}; {}", Quoted(wanted), fmt::join(named, " or "),
-                     HowToAskForGpus(types.front(), count));
+  return fmt::format("GPUs of type {} may be {}", Quoted(wanted), fmt::join(named, " or "));
+}
+
+std::string WhichGpuType(std::string_view wanted, const std::vector<std::string>& types,
+                         uint64_t count) {
+  return fmt::format("{}; {}", MayBeTypes(wanted, types), HowToAskForGpus(types.front(), count));
 }
 
 std::string HowToAskForGpus(std::string_view type, uint64_t count) {

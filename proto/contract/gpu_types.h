@@ -24,7 +24,10 @@ bool NamesGpuResource(std::string_view type, std::string_view resource);
 // label is the answer; several mean that the type is ambiguous.
 std::vector<std::string> FindGpuTypes(std::string_view wanted, const std::set<std::string>& labels);
 
-// `"H100" may be NVIDIA-H100-80GB-HBM3 or NVIDIA-H100-PCIe; write ...`, of several.
+// `GPUs of type "H100" may be NVIDIA-H100-80GB-HBM3 or NVIDIA-H100-PCIe`, of several.
+std::string MayBeTypes(std::string_view wanted, const std::vector<std::string>& types);
+// The same with the way to ask for the first: `"H100" may be NVIDIA-H100-80GB-HBM3 or
+// NVIDIA-H100-PCIe; write ...`, of several.
 std::string WhichGpuType(std::string_view wanted, const std::vector<std::string>& types,
                          uint64_t count);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/ascii.h"
 #include "absl/time/time.h"
 #include "contract/counted.h"
 #include "contract/gpu_types.h"
@@ -20,6 +21,12 @@ constexpr uint64_t kThousandths = 1000;
 constexpr size_t kMostListedTypes = 8;  // keeps the sentence readable
 constexpr size_t kMostListedPools = 8;  // likewise
 
+// A lack in words, both without a capital and without a full stop.
+struct Words {
+  std::string statement;
+  std::string advice = {};  // empty: nothing can be done
+};
+
 // " (it has A, B)": the types of GPUs there are; empty: there are none.
 std::string GpuTypesText(const v1::Pool& pool) {
   const std::set<std::string> types = GpuTypesOf(pool);
@@ -32,176 +39,205 @@ std::string GpusText(const Lack& lack) {
                                : fmt::format("GPUs of type {}", lack.gpu_type);
 }
 
-std::string NoGpuType(const Lack& lack) {
+Words NoGpuType(const Lack& lack) {
   const std::string types = GpuTypesText(*lack.pool);
-  const std::string remedy =
-      types.empty()
-          ? "choose another pool or cluster, or leave out the GPUs "
-            "(resources.gpus)"
-          : HowToAskForGpus(*GpuTypesOf(*lack.pool).begin(), lack.requested / kThousandths);
-  return fmt::format("pool \"{}\" has no {}{}; {}", lack.pool->name(), GpusText(lack), types,
-                     remedy);
+  return {fmt::format("pool \"{}\" has no {}{}", lack.pool->name(), GpusText(lack), types),
+          types.empty()
+              ? "choose another pool or cluster, or leave out the GPUs (resources.gpus)"
+              : HowToAskForGpus(*GpuTypesOf(*lack.pool).begin(), lack.requested / kThousandths)};
 }
 
-std::string UnclearGpuType(const Lack& lack) {
+Words UnclearGpuType(const Lack& lack) {
   std::set<std::string> labels = GpuTypesOf(*lack.pool);
   std::erase_if(labels, [](const std::string& type) { return type.find('/') != type.npos; });
-  return fmt::format("pool \"{}\": {}", lack.pool->name(),
-                     WhichGpuType(lack.gpu_type, FindGpuTypes(lack.gpu_type, labels),
-                                  lack.requested / kThousandths));
+  const std::vector<std::string> types = FindGpuTypes(lack.gpu_type, labels);
+  return {fmt::format("pool \"{}\": {}", lack.pool->name(), MayBeTypes(lack.gpu_type, types)),
+          HowToAskForGpus(types.front(), lack.requested / kThousandths)};
 }
 
-std::string NoSuchPool(const Lack& lack) {
+Words NoSuchPool(const Lack& lack) {
   const auto& pools = lack.inventory->pools();
   std::vector<std::string> known;
   for (const v1::Pool& pool : pools) known.push_back(fmt::format("\"{}\"", pool.name()));
-  return fmt::format(
+  const bool is_namespace = lack.code == LackCode::kNamespace;
+  return {fmt::format(
       "{} \"{}\" (it has {})",
-      lack.code == LackCode::kNamespace ? "kubernetes.namespace: its agent works in no namespace"
-                                        : "it has no pool",
-      lack.asked, known.empty() ? "none" : ListedUpTo(kMostListedPools, std::move(known)));
+      is_namespace ? "kubernetes.namespace: its agent works in no namespace" : "it has no pool",
+      lack.asked, known.empty() ? "none" : ListedUpTo(kMostListedPools, std::move(known)))};
 }
 
-std::string PartsOfGpus(const Lack& lack) {
+Words PartsOfGpus(const Lack& lack) {
   v1::GpuRequest gpus;
   gpus.set_type(std::string(lack.asked));
   gpus.set_count_millis(lack.requested);
-  return fmt::format(
-      "it is of kind {}, which gives GPUs whole, and the job asks for {} (resources.gpus); ask for "
-      "whole GPUs, or choose a cluster of kind machines",
-      Name(lack.kind), FormatGpus(gpus));
+  return {fmt::format(
+              "it is of kind {}, which gives GPUs whole, and the job asks for {} (resources.gpus)",
+              Name(lack.kind), FormatGpus(gpus)),
+          "ask for whole GPUs, or choose a cluster of kind machines"};
 }
 
-std::string NoContainers(const Lack& lack) {
+Words NoContainers(const Lack& lack) {
   if (lack.kind != v1::CLUSTER_KIND_MACHINES)
-    return "it runs no containers, and the job has an image";
-  return "it is of kind machines and runs no containers, and the job has an image; have the "
-         "cluster's operator install podman, docker, enroot or apptainer on each machine, or "
-         "choose another cluster; with run_as: user no machine runs containers yet";
+    return {"it runs no containers, and the job has an image"};
+  return {
+      "it is of kind machines and runs no containers, and the job has an image",
+      "have the cluster's operator install podman, docker, enroot or apptainer on each machine, "
+      "or choose another cluster; with run_as: user no machine runs containers yet"};
 }
 
-// The sentences about the kind of the cluster, and about the jobs that it takes at all.
-std::string SentenceOfKind(const Lack& lack) {
+// The words about what the project of the job may not use.
+Words WordsOfProject(const Lack& lack) {
   switch (lack.code) {
-    case LackCode::kNotNamed:
-      return "the job names other clusters";
     case LackCode::kClusterOfOthers:
-      return fmt::format(
-          "the project \"{}\" may not use it; name another project (project), or ask an admin of "
-          "the "
-          "broker to allow the cluster (muster project set)",
-          lack.asked);
+      return {fmt::format("the project \"{}\" may not use it", lack.asked),
+              "name another project (project), or ask an admin of the broker to allow the cluster "
+              "(muster project set)"};
     case LackCode::kAccount:
-      return fmt::format(
-          "it is of kind slurm, and the jobs of the project \"{}\" name an account there; name one "
-          "(slurm.account), or choose a cluster of another kind",
-          lack.asked);
-    case LackCode::kPoolOfOthers:
-      return fmt::format(
-          "the project \"{}\" may not use the pool that the job would get; name one of its pools "
-          "(placement.pool), or ask an admin of the broker to allow the pool (muster project set)",
-          lack.asked);
-    case LackCode::kSlurm:
-      return fmt::format(
-          "it is of kind {}, and the job has options of Slurm (a slurm section, or a batch script "
-          "that needs it)",
-          Name(lack.kind));
-    case LackCode::kKubernetes:
-      return fmt::format(
-          "it is of kind {}, and the job has a kubernetes section; take the section out, or choose "
-          "a cluster of kind kubernetes (cluster)",
-          Name(lack.kind));
-    case LackCode::kRoles:
-      return fmt::format(
-          "it is of kind {}, and the job has roles, which only Slurm and Kubernetes run",
-          Name(lack.kind));
-    case LackCode::kSharedRoles:
-      return "it is of kind kubernetes, and the job has roles that share nodes, which only Slurm "
-             "runs; give each role nodes of its own (roles[].first_node), or choose a cluster of "
-             "kind slurm";
-    case LackCode::kImage:
-      return "it runs only jobs with an image, and the job has none; name one, or have the "
-             "cluster's operator set a default";
-    case LackCode::kContainers:
-      return NoContainers(lack);
-    case LackCode::kImageFile:
-      return fmt::format("it is of kind {}, and the job's image is a file, which only Slurm runs",
-                         Name(lack.kind));
-    case LackCode::kUploads:
-      return "its agent takes no files that jobs bring along, as those of older versions do, and "
-             "the job brings some (uploads: a local workdir or file_mounts); have its operator "
-             "update the agent, or copy them there yourself and name that directory by its "
-             "absolute path, or choose another cluster";
-    case LackCode::kShell:
-      return "its agent takes no variables of your shell, as those of older versions do; have its "
-             "operator update the agent, or submit with --export=NIL and name what the script "
-             "needs in the script, or choose another cluster";
-    case LackCode::kSecrets:
-      return "its agent gives runs no secrets, as those of older versions do not, and the job has "
-             "some (secrets); have its operator update the agent, or choose another cluster";
-    case LackCode::kPartsOfGpus:
-      return PartsOfGpus(lack);
-    case LackCode::kMachineFile:
-      return fmt::format(
-          "it does not see the files of your machine, and {} names one; copy the data there and "
-          "write lustre:///path",
-          lack.asked);
-    case LackCode::kRefused:
-      return lack.refusal;
+      return {fmt::format("it is of kind slurm, and the jobs of the project \"{}\" name an account "
+                          "there",
+                          lack.asked),
+              "name one (slurm.account), or choose a cluster of another kind"};
     default:
-      return "";
+      return {
+          fmt::format("the project \"{}\" may not use the pool that the job would get", lack.asked),
+          "name one of its pools (placement.pool), or ask an admin of the broker to allow the "
+          "pool (muster project set)"};
   }
 }
 
-// The sentences about a pool.
-std::string SentenceOfPool(const Lack& lack) {
+// The words about what the agent does not do for jobs.
+Words WordsOfAgent(const Lack& lack) {
+  switch (lack.code) {
+    case LackCode::kUploads:
+      return {
+          "its agent takes no files that jobs bring along, as those of older versions do, and "
+          "the job brings some (uploads: a local workdir or file_mounts)",
+          "have its operator update the agent, or copy them there yourself and name that "
+          "directory by its absolute path, or choose another cluster"};
+    case LackCode::kShell:
+      return {"its agent takes no variables of your shell, as those of older versions do",
+              "have its operator update the agent, or submit with --export=NIL and name what the "
+              "script needs in the script, or choose another cluster"};
+    default:
+      return {
+          "its agent gives runs no secrets, as those of older versions do not, and the job has "
+          "some (secrets)",
+          "have its operator update the agent, or choose another cluster"};
+  }
+}
+
+// The words about the kind of the cluster, and about the jobs that it takes at all.
+Words WordsOfKind(const Lack& lack) {
+  switch (lack.code) {
+    case LackCode::kNotNamed:
+      return {"the job names other clusters"};
+    case LackCode::kClusterOfOthers:
+    case LackCode::kAccount:
+    case LackCode::kPoolOfOthers:
+      return WordsOfProject(lack);
+    case LackCode::kSlurm:
+      return {
+          fmt::format("it is of kind {}, and the job has options of Slurm (a slurm section, or "
+                      "a batch script that needs it)",
+                      Name(lack.kind))};
+    case LackCode::kKubernetes:
+      return {
+          fmt::format("it is of kind {}, and the job has a kubernetes section", Name(lack.kind)),
+          "take the section out, or choose a cluster of kind kubernetes (cluster)"};
+    case LackCode::kRoles:
+      return {fmt::format(
+          "it is of kind {}, and the job has roles, which only Slurm and Kubernetes run",
+          Name(lack.kind))};
+    case LackCode::kSharedRoles:
+      return {
+          "it is of kind kubernetes, and the job has roles that share nodes, which only Slurm "
+          "runs",
+          "give each role nodes of its own (roles[].first_node), or choose a cluster of kind "
+          "slurm"};
+    case LackCode::kImage:
+      return {"it runs only jobs with an image, and the job has none",
+              "name one, or have the cluster's operator set a default"};
+    case LackCode::kContainers:
+      return NoContainers(lack);
+    case LackCode::kImageFile:
+      return {fmt::format("it is of kind {}, and the job's image is a file, which only Slurm runs",
+                          Name(lack.kind))};
+    case LackCode::kUploads:
+    case LackCode::kShell:
+    case LackCode::kSecrets:
+      return WordsOfAgent(lack);
+    case LackCode::kPartsOfGpus:
+      return PartsOfGpus(lack);
+    case LackCode::kMachineFile:
+      return {
+          fmt::format("it does not see the files of your machine, and {} names one", lack.asked),
+          "copy the data there and write lustre:///path"};
+    case LackCode::kRefused:
+      return {lack.refusal};
+    default:
+      return {};
+  }
+}
+
+// The words about a pool.
+Words WordsOfPool(const Lack& lack) {
   const std::string& pool = lack.pool->name();
+  const uint64_t available = lack.available / kThousandths;
+  const uint64_t requested = lack.requested / kThousandths;
   switch (lack.code) {
     case LackCode::kGpuTypeUnclear:
       return UnclearGpuType(lack);
     case LackCode::kGpuType:
       return NoGpuType(lack);
     case LackCode::kGpus:
-      return fmt::format(
-          "pool \"{0}\" has at most {1} {2} on a node, {3} are needed; ask for at most {1} on each "
-          "node (resources.gpus)",
-          pool, lack.available / kThousandths, GpusText(lack), lack.requested / kThousandths);
+      return {fmt::format("pool \"{}\" has at most {} {} on a node, {} are needed", pool, available,
+                          GpusText(lack), requested),
+              fmt::format("ask for at most {} on each node (resources.gpus)", available)};
     case LackCode::kCores:
-      return fmt::format(
-          "pool \"{0}\" has at most {1} cores on a node, {2} are needed; ask for at most {1} "
-          "(resources.cpus)",
-          pool, lack.available / kThousandths, lack.requested / kThousandths);
+      return {fmt::format("pool \"{}\" has at most {} cores on a node, {} are needed", pool,
+                          available, requested),
+              fmt::format("ask for at most {} (resources.cpus)", available)};
     case LackCode::kMemory:
-      return fmt::format(
-          "pool \"{0}\" has at most {1} of memory on a node, {2} are needed; ask for at most {1} "
-          "(resources.memory)",
-          pool, FormatBytes(lack.available), FormatBytes(lack.requested));
+      return {fmt::format("pool \"{}\" has at most {} of memory on a node, {} are needed", pool,
+                          FormatBytes(lack.available), FormatBytes(lack.requested)),
+              fmt::format("ask for at most {} (resources.memory)", FormatBytes(lack.available))};
     case LackCode::kAllAtOnce:
-      return fmt::format(
-          "pool \"{}\" has no node with all that is needed at once; ask for less of one of them "
-          "(resources.cpus, resources.memory, resources.gpus)",
-          pool);
+      return {fmt::format("pool \"{}\" has no node with all that is needed at once", pool),
+              "ask for less of one of them (resources.cpus, resources.memory, resources.gpus)"};
     case LackCode::kNodes:
-      return fmt::format(
-          "pool \"{}\" has {} with what each needs (resources), {} are needed; ask for at most {} "
-          "(nodes)",
-          pool, Counted(lack.good_nodes, "node"), lack.requested, lack.available);
+      return {fmt::format("pool \"{}\" has {} with what each needs (resources), {} are needed",
+                          pool, Counted(lack.good_nodes, "node"), lack.requested),
+              fmt::format("ask for at most {} (nodes)", lack.available)};
     case LackCode::kNodesOfARun:
-      return fmt::format(
-          "pool \"{0}\" gives a run at most {1} nodes, {2} are needed; ask for at most {1} (nodes)",
-          pool, lack.available, lack.requested);
-    case LackCode::kTimeLimit:
-      return fmt::format(
-          "pool \"{0}\" has a time limit of {1}, {2} are needed; ask for at most {1} (time)", pool,
-          contract::FormatDuration(absl::Seconds(lack.available)),
-          contract::FormatDuration(absl::Seconds(lack.requested)));
+      return {fmt::format("pool \"{}\" gives a run at most {} nodes, {} are needed", pool,
+                          lack.available, lack.requested),
+              fmt::format("ask for at most {} (nodes)", lack.available)};
+    case LackCode::kTimeLimit: {
+      const std::string limit = contract::FormatDuration(absl::Seconds(lack.available));
+      return {fmt::format("pool \"{}\" has a time limit of {}, {} are needed", pool, limit,
+                          contract::FormatDuration(absl::Seconds(lack.requested))),
+              fmt::format("ask for at most {} (time)", limit)};
+    }
     case LackCode::kOpenPool:
-      return MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
-                        {.scheduler_reason = lack.pool->state(), .pool = pool})
-          .message();
+      return {MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
+                         {.scheduler_reason = lack.pool->state(), .pool = pool})
+                  .message()};
     default:
-      return "";
+      return {};
   }
+}
+
+Words WordsOf(const Lack& lack) {
+  if (lack.code == LackCode::kAnyPool) return {"it has no pool"};
+  if (lack.code == LackCode::kPool || lack.code == LackCode::kNamespace) return NoSuchPool(lack);
+  return lack.pool != nullptr ? WordsOfPool(lack) : WordsOfKind(lack);
+}
+
+// "Ask for at most 8 (resources.cpus)."
+std::string AsRemedy(std::string advice) {
+  if (advice.empty()) return advice;
+  advice.front() = absl::ascii_toupper(static_cast<unsigned char>(advice.front()));
+  return advice + ".";
 }
 
 // Returns the resource as v1::Shortage names it; empty: it is not one thing.
@@ -269,11 +305,7 @@ std::set<std::string> GpuTypesOf(const v1::Pool& pool) {
   return types;
 }
 
-std::string SentenceOf(const Lack& lack) {
-  if (lack.code == LackCode::kAnyPool) return "it has no pool";
-  if (lack.code == LackCode::kPool || lack.code == LackCode::kNamespace) return NoSuchPool(lack);
-  return lack.pool != nullptr ? SentenceOfPool(lack) : SentenceOfKind(lack);
-}
+std::string SentenceOf(const Lack& lack) { return WordsOf(lack).statement; }
 
 std::optional<v1::Shortage> ShortageOf(const Lack& lack) {
   const std::string resource = ResourceOf(lack);
@@ -296,8 +328,12 @@ v1::StateReason LackReason(const Lack& lack, const std::string& cluster) {
       *reason.mutable_since() = lack.pool->unavailable_since();
     return reason;
   }
-  v1::StateReason reason = MakeReason(v1::STATE_REASON_CODE_DOES_NOT_FIT,
-                                      {.detail = SentenceOf(lack), .cluster = cluster});
+  Words words = WordsOf(lack);
+  v1::StateReason reason;
+  reason.set_code(v1::STATE_REASON_CODE_DOES_NOT_FIT);
+  reason.set_cluster(cluster);
+  reason.set_message(std::move(words.statement));
+  reason.set_remedy(AsRemedy(std::move(words.advice)));
   if (auto shortage = ShortageOf(lack)) *reason.add_shortages() = *std::move(shortage);
   return reason;
 }

@@ -10,6 +10,7 @@
 #include "contract/counted.h"
 #include "contract/errors.h"
 #include "contract/lacks.h"
+#include "contract/sentences.h"
 #include "contract/states.h"
 #include "contract/text.h"
 
@@ -113,7 +114,7 @@ absl::Status Of(const UnknownCluster& fact) {
 absl::Status Of(const NeverPlaced& fact) {
   absl::Status status =
       Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
-            CannotBePlaced(fact.lacks.message(), fact.why_slurm, fact.has_named_clusters));
+            CannotBePlaced(NotPlacedInFull(fact.lacks), fact.why_slurm, fact.has_named_clusters));
   if (fact.lacks.clusters_size() > 0) AttachReason(fact.lacks, &status);
   return status;
 }

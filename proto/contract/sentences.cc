@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "contract/job_file_names.h"
 #include "contract/states.h"
 #include "contract/text.h"
@@ -33,6 +34,13 @@ std::string Rfc3339(const google::protobuf::Timestamp& time) {
 
 std::string TimeOfDay(const google::protobuf::Timestamp& time) {
   return Format("%H:%M:%S UTC", time);
+}
+
+// "Ask for less" as it stands within a sentence: "ask for less".
+std::string Uncapital(std::string_view words) {
+  std::string text(words);
+  if (!text.empty()) text.front() = absl::ascii_tolower(static_cast<unsigned char>(text.front()));
+  return text;
 }
 
 // "Word: detail", or that of the two that there is.
@@ -295,6 +303,21 @@ v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters) {
     reason.set_unlisted_clusters(static_cast<uint32_t>(clusters.size() - kMaxExplainedClusters));
   reason.set_message(std::move(text));
   return reason;
+}
+
+std::string NotPlacedInFull(const v1::StateReason& not_placed) {
+  std::string text;
+  const size_t listed = static_cast<size_t>(not_placed.clusters_size());
+  for (size_t i = 0; i < std::min(listed, kMaxNamedClusters); ++i) {
+    const v1::StateReason& reason = not_placed.clusters(static_cast<int>(i));
+    std::string_view advice = reason.remedy();
+    if (advice.ends_with('.')) advice.remove_suffix(1);
+    text += fmt::format("{}cluster \"{}\": {}{}{}", i > 0 ? "; " : "", reason.cluster(),
+                        reason.message(), advice.empty() ? "" : "; ", Uncapital(advice));
+  }
+  const size_t others = listed + not_placed.unlisted_clusters();
+  if (others > kMaxNamedClusters) text += fmt::format("; and {} more", others - kMaxNamedClusters);
+  return text;
 }
 
 std::vector<std::string> BesidesTheFirst(const v1::StateReason& not_placed) {

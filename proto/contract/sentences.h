@@ -75,6 +75,8 @@ void SayTimeLimit(const v1::JobSpec& spec, v1::Failure* failure);
 // Returns the reason that no cluster has a job: the obstacle of each, the nearest to having it
 // first. Empty: it may use none.
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters);
+// One line with the remedies of all clusters that the sentence names, for an error.
+std::string NotPlacedInFull(const v1::StateReason& not_placed);
 // The lines that the sentence and the remedy of such a reason leave out, one for each cluster: the
 // reasons of those that the sentence does not name, and remedies other than the first cluster's.
 std::vector<std::string> BesidesTheFirst(const v1::StateReason& not_placed);
