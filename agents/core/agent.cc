@@ -225,6 +225,7 @@ class Agent::Impl {
     if (done.inventory.ok()) {
       next_inventory_ = Now() + options_.inventory_interval;
       done.inventory->set_sends_files(file_sender_.can_send());
+      done.inventory->set_sends_signals(abilities_.send_signal != nullptr);
       inventory_ = *done.inventory;
       InventoryRead read{*std::move(done.inventory), backend_.SchedulerCalls()};
       CountLaunches(&read.scheduler_calls);
@@ -316,9 +317,14 @@ class Agent::Impl {
   void Ask(agent::v1::AgentQuestion question) {
     if (drain_until_) return;  // the connection's end is the answer
     if (question.has_send_files()) return SendFilesOf(question);
-    questions_.Ask(std::move(question), [this, number = link_number_](auto answer) {
+    auto answered = [this, number = link_number_](auto answer) {
       inbox_.Post(QuestionAnswered{number, std::move(answer)});
-    });
+    };
+    if (question.has_signal()) {
+      return questions_.AskSignal(question, core_.FindRun(question.signal().run_key()),
+                                  std::move(answered));
+    }
+    questions_.Ask(std::move(question), std::move(answered));
   }
 
   // The answer says that it has been taken on; what becomes of it is told in its own stream.

@@ -48,20 +48,20 @@ class Reasons {
 }  // namespace
 
 void AddQueueReasons(const Services& services, const store::Scope& scope,
-                     const std::vector<v1::Job*>& jobs, AnswerRoom& room) {
+                     const std::vector<v1::Job*>& jobs, AnswerRoom& room, SpecsRead read) {
   std::vector<v1::Job*> waiting, unread;
   std::vector<uint64_t> ids;
   for (v1::Job* const job : jobs) {
     if (!WaitsForCluster(*job)) continue;
     waiting.push_back(job);
-    if (job->has_spec()) continue;
+    if (job->has_spec() && read == SpecsRead::kWhole) continue;
     unread.push_back(job);
     ids.push_back(job->id());
   }
   if (waiting.empty()) return;
   Reasons reasons(services, &room);
   for (v1::Job* const job : waiting) {
-    if (job->has_spec()) reasons.AddTo(job, job->spec());
+    if (job->has_spec() && read == SpecsRead::kWhole) reasons.AddTo(job, job->spec());
   }
   if (ids.empty()) return;
   const auto specs = services.store->GetSpecs(scope, ids);

@@ -12,6 +12,9 @@
 
 namespace muster::broker {
 
+// The specs that jobs have, if they have any.
+enum class SpecsRead { kWhole, kInPart };
+
 // Most different jobs that one answer explains: each is checked against all clusters.
 inline constexpr size_t kMaxExplained = 20;
 
@@ -20,7 +23,8 @@ inline constexpr size_t kMaxExplained = 20;
 // different ones are explained, other jobs get no reason. Call it on a thread that may read the
 // store, which has the specs of jobs that come without one. `scope`: the caller's.
 void AddQueueReasons(const Services& services, const store::Scope& scope,
-                     const std::vector<v1::Job*>& jobs, AnswerRoom& room);
+                     const std::vector<v1::Job*>& jobs, AnswerRoom& room,
+                     SpecsRead specs = SpecsRead::kWhole);
 
 }  // namespace muster::broker
 

@@ -142,6 +142,7 @@ constexpr RpcUseCase kRpcs[] = {
     {"JobsService.HoldJobs", UseCase::kChangeJobs},
     {"JobsService.ReleaseJobs", UseCase::kChangeJobs},
     {"JobsService.UpdateJob", UseCase::kChangeJobs},
+    {"JobsService.SignalJobs", UseCase::kChangeJobs},
     {"JobsService.ListLogs", UseCase::kReadLogs},
     {"JobsService.ReadLog", UseCase::kReadLogs},
     {"FilesService.FetchFiles", UseCase::kReadFiles},

@@ -16,7 +16,7 @@ namespace muster::broker {
 enum class UseCase : uint8_t {
   kSubmitJobs,  // also PlanJob and RerunJobs
   kReadJobs,    // get, list, count, transitions, watch
-  kChangeJobs,  // cancel, hold, release, update
+  kChangeJobs,  // cancel, hold, release, update, signal
   kReadLogs,
   kReadFiles,  // the files that a run left on its nodes
   kReadClusters,

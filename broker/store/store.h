@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,10 @@
 #include "muster/v1/job.pb.h"
 #include "muster/v1/jobs_service.pb.h"
 
+namespace muster::contract {
+class SpecMask;
+}
+
 namespace muster::store {
 
 struct ListQuery {
@@ -30,6 +35,8 @@ struct ListQuery {
   std::string page_token = {};
   bool include_spec = false;
   bool include_latest_run = false;
+  // The part of the spec, with include_spec. Null: all of it.
+  std::shared_ptr<const contract::SpecMask> spec_mask = nullptr;
 };
 
 struct JobPage {

@@ -15,6 +15,7 @@
 #include "clients/cli/people_flags.h"
 #include "clients/cli/project_flags.h"
 #include "clients/cli/secret_flags.h"
+#include "clients/cli/signal_flags.h"
 #include "clients/cli/slurm/sbatch_help.h"
 #include "clients/cli/tail.h"
 #include "clients/cli/usage_error.h"
@@ -58,6 +59,7 @@ class Grammar {
     AddPlan();
     AddPeopleVerbs(&app_, &out_);
     AddSecretVerbs(&app_, &out_);
+    AddSignalVerb(&app_, &out_);
     AddProjectVerbs(&app_, &out_);
     AddAuditVerbs(&app_, &out_);
     AddOwnVerbs();
@@ -299,8 +301,7 @@ class Grammar {
       out_.rank = static_cast<uint32_t>(rank);
     })->default_str("0");
     auto* output = sub->add_flag("--stdout", out_.only_output, "Only standard output");
-    auto* error = sub->add_flag("--stderr", out_.only_error, "Only standard error");
-    output->excludes(error);
+    sub->add_flag("--stderr", out_.only_error, "Only standard error")->excludes(output);
     auto* tail =
         AddNumber(sub, "--tail", 0, kMaxTailLines, "Only this many last lines; 0: all",
                   [this](int64_t lines) { out_.tail_lines = static_cast<uint32_t>(lines); });
@@ -491,8 +492,8 @@ std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
       call.verb != Verb::kPlan) {
     return UsageError(fmt::format("{} is not UTF-8", contract::Quoted(*odd)));
   }
-  const std::string problem = Inconsistency(call, has_command);
-  if (!problem.empty()) return UsageError(problem);
+  if (std::string problem = Inconsistency(call, has_command); !problem.empty())
+    return UsageError(problem);
   return call;
 }
 

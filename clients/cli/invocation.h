@@ -16,6 +16,7 @@
 #include "muster/v1/identity_service.pb.h"
 #include "muster/v1/job_spec.pb.h"
 #include "muster/v1/jobs_service.pb.h"
+#include "muster/v1/signal_jobs.pb.h"
 
 namespace muster::cli {
 
@@ -32,6 +33,7 @@ enum class Verb {
   kEvents,
   kWait,
   kCancel,
+  kSignal,
   kUpdate,
   kRerun,
   kCopy,
@@ -128,6 +130,12 @@ struct SecretFlags {
   std::string from_file;  // empty: standard input, or a question
 };
 
+// A signal to jobs.
+struct SignalFlags {
+  std::string name;
+  v1::SignalTarget target = v1::SIGNAL_TARGET_COMMAND;
+};
+
 // Flags of the verbs about projects. A list that was given as "any" is empty.
 struct ProjectFlags {
   std::string name;
@@ -171,7 +179,7 @@ struct Invocation {
   bool hold = false;
   bool validate_only = false;
   std::string request_id;  // empty: not given
-  // show, logs, events, wait, cancel, hold, release, update, rerun, why
+  // show, logs, events, wait, cancel, hold, release, update, rerun, signal, why
   std::vector<JobRef> jobs;
   // list, count, events; and those that change jobs, in place of numbers
   std::vector<std::string> states;
@@ -201,6 +209,7 @@ struct Invocation {
   std::string cluster;
   IdentityFlags identity;
   SecretFlags secret;
+  SignalFlags signal;
   ProjectFlags project;
   AuditFlags audit;
   // sbatch and the like, sky: what is behind the verb

@@ -72,6 +72,8 @@ int Dispatch(Session& session) {
       return Wait(session);
     case Verb::kCancel:
       return Cancel(session);
+    case Verb::kSignal:
+      return Signal(session);
     case Verb::kUpdate:
       return Update(session);
     case Verb::kRerun:

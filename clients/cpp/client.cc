@@ -133,6 +133,9 @@ class GrpcClient final : public Client {
     const bool repeatable = !request.request_id().empty() || request.validate_only();
     return Call(*jobs_, &v1::JobsService::Stub::RerunJobs, request, repeatable);
   }
+  absl::StatusOr<v1::SignalJobsResponse> SignalJobs(const v1::SignalJobsRequest& request) override {
+    return Call(*jobs_, &v1::JobsService::Stub::SignalJobs, request, false);
+  }
   absl::StatusOr<v1::CancelJobsResponse> CancelJobs(const v1::CancelJobsRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::CancelJobs, request, true);
   }

@@ -12,6 +12,7 @@
 #include "broker/store/job_view.h"
 #include "broker/store/list_limits.h"
 #include "broker/store/page_token.h"
+#include "contract/spec_mask.h"
 #include "contract/states.h"
 #include "sync/mutex.h"
 
@@ -292,6 +293,10 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const Scope& scope, const ListQuer
     }
     last = &place;
     v1::Job job = Show(*record, query.include_spec);
+    if (query.include_spec && query.spec_mask != nullptr) {
+      const auto part = query.spec_mask->Cut(job.spec().SerializeAsString());
+      job.mutable_spec()->ParseFromString(part.value_or(""));
+    }
     if (!filter.Matches(job)) continue;
     if (query.include_latest_run && !record->runs.empty())
       *job.add_runs() = record->runs.rbegin()->second;

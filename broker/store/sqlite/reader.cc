@@ -16,6 +16,7 @@
 #include "broker/store/sqlite/job_row.h"
 #include "broker/store/sqlite/schema.h"
 #include "broker/store/sqlite/spec_table.h"
+#include "contract/spec_mask.h"
 
 namespace muster::store {
 namespace {
@@ -170,13 +171,20 @@ absl::Status Reader::ReadRuns(uint64_t id, google::protobuf::RepeatedPtrField<v1
   }
 }
 
-absl::Status Reader::ReadSpec(v1::Job* job) {
+absl::Status Reader::ReadSpec(v1::Job* job, const contract::SpecMask* mask) {
   ScopedReset reset(&spec_);
   absl::StatusOr<bool> row = spec_.Start().Bind(job->id()).Step();
   if (!row.ok()) return row.status();
   if (!*row) return database_->ToStatus(SQLITE_CORRUPT, "find the spec of a job");
-  absl::Status status = Parse(spec_.Blob(0), job->mutable_spec());
-  PutOwnParts(*job, job->mutable_spec());
+  if (mask == nullptr) {
+    absl::Status status = Parse(spec_.Blob(0), job->mutable_spec());
+    PutOwnParts(*job, job->mutable_spec());
+    return status;
+  }
+  const std::optional<std::string> part = mask->Cut(spec_.Blob(0));
+  if (!part.has_value()) return database_->ToStatus(SQLITE_CORRUPT, "read a part of a spec");
+  absl::Status status = Parse(*part, job->mutable_spec());
+  PutOwnParts(*job, *mask, job->mutable_spec());
   return status;
 }
 

@@ -73,8 +73,8 @@ class Reader {
   absl::Status ReadLatestRun(uint32_t runs, v1::Job* job, bool keeps_run = false);
   absl::Status ReadHold(v1::Job* job);
   absl::Status ReadRuns(uint64_t id, google::protobuf::RepeatedPtrField<v1::Run>* runs);
-  // Reads the spec of a job whose row was read.
-  absl::Status ReadSpec(v1::Job* job);
+  // Reads the spec of a job whose row was read. `mask`: the part of it; null: all.
+  absl::Status ReadSpec(v1::Job* job, const contract::SpecMask* mask = nullptr);
 
   // ---- list_jobs.cc
   // False: no index finds few enough jobs to sort them.

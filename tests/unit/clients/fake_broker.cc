@@ -79,6 +79,10 @@ class JobsService final : public v1::JobsService::Service {
                          v1::RerunJobsResponse* out) override {
     return Unary(hooks_.rerun_jobs, *in, out);
   }
+  grpc::Status SignalJobs(grpc::ServerContext*, const v1::SignalJobsRequest* in,
+                          v1::SignalJobsResponse* out) override {
+    return Unary(hooks_.signal_jobs, *in, out);
+  }
   grpc::Status HoldJobs(grpc::ServerContext*, const v1::HoldJobsRequest* in,
                         v1::HoldJobsResponse* out) override {
     return Unary(hooks_.hold_jobs, *in, out);

@@ -40,6 +40,7 @@ class FakeBroker {
   Answer<v1::UpdateJobRequest, v1::UpdateJobResponse> update_job;
   Answer<v1::RerunJobsRequest, v1::RerunJobsResponse> rerun_jobs;
   Answer<v1::CancelJobsRequest, v1::CancelJobsResponse> cancel_jobs;
+  Answer<v1::SignalJobsRequest, v1::SignalJobsResponse> signal_jobs;
   Answer<v1::HoldJobsRequest, v1::HoldJobsResponse> hold_jobs;
   Answer<v1::ReleaseJobsRequest, v1::ReleaseJobsResponse> release_jobs;
   Answer<v1::PlanJobRequest, v1::PlanJobResponse> plan_job;
