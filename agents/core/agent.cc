@@ -317,14 +317,13 @@ class Agent::Impl {
   void Ask(agent::v1::AgentQuestion question) {
     if (drain_until_) return;  // the connection's end is the answer
     if (question.has_send_files()) return SendFilesOf(question);
-    auto answered = [this, number = link_number_](auto answer) {
-      inbox_.Post(QuestionAnswered{number, std::move(answer)});
-    };
-    if (question.has_signal()) {
-      return questions_.AskSignal(question, core_.FindRun(question.signal().run_key()),
-                                  std::move(answered));
-    }
-    questions_.Ask(std::move(question), std::move(answered));
+    std::optional<RunHandle> run = core_.FindRun(question.signal().run_key());
+    questions_.Ask(
+        std::move(question),
+        [this, number = link_number_](auto answer) {
+          inbox_.Post(QuestionAnswered{number, std::move(answer)});
+        },
+        std::move(run));
   }
 
   // The answer says that it has been taken on; what becomes of it is told in its own stream.

@@ -44,53 +44,33 @@ agent::v1::AgentAnswer Sendable(agent::v1::AgentAnswer answer) {
 Questions::Questions(Backend* backend, std::optional<v1::ClusterCheck> users)
     : backend_(*backend), users_(std::move(users)), lane_(kThreads) {}
 
-void Questions::Ask(agent::v1::AgentQuestion question, Done done) {
-  const uint64_t id = question.id();
-  Post(
-      id, [this, question = std::move(question)] { return Answer(question); }, std::move(done));
-}
-
-void Questions::AskSignal(const agent::v1::AgentQuestion& question, std::optional<RunHandle> run,
-                          Done done) {
-  Post(
-      question.id(), [this, question, run = std::move(run)] { return Signal(question, run); },
-      std::move(done));
-}
-
-void Questions::Post(uint64_t id, Call call, Done done) {
+void Questions::Ask(agent::v1::AgentQuestion question, Done done, std::optional<RunHandle> run) {
   if (++count_ > kMaxQuestions) {
     --count_;
     return done(ErrorTo(
-        id, absl::ResourceExhaustedError(fmt::format(
-                "the agent has {} questions to answer already; ask again later", kMaxQuestions))));
+        question.id(),
+        absl::ResourceExhaustedError(fmt::format(
+            "the agent has {} questions to answer already; ask again later", kMaxQuestions))));
   }
-  lane_.Post([this, call = std::move(call), done = std::move(done)] {
-    agent::v1::AgentAnswer answer = Sendable(call());
+  lane_.Post([this, question = std::move(question), done = std::move(done), run = std::move(run)] {
+    agent::v1::AgentAnswer answer = Sendable(Answer(question, run));
     --count_;
     done(std::move(answer));
   });
 }
 
-agent::v1::AgentAnswer Questions::Signal(const agent::v1::AgentQuestion& question,
-                                         const std::optional<RunHandle>& run) {
+absl::Status Questions::Signal(const agent::v1::SignalQuestion& signal,
+                               const std::optional<RunHandle>& run) {
   const auto send = backend_.capabilities().send_signal;
-  if (send == nullptr)
-    return ErrorTo(question.id(), absl::UnimplementedError("this agent sends no signals"));
-  const agent::v1::SignalQuestion& signal = question.signal();
+  if (send == nullptr) return absl::UnimplementedError("this agent sends no signals");
   if (!run.has_value()) {
-    return ErrorTo(question.id(), absl::NotFoundError(fmt::format(
-                                      "the agent does not know the run {}", signal.run_key())));
+    return absl::NotFoundError(fmt::format("the agent does not know the run {}", signal.run_key()));
   }
-  const absl::Status status =
-      send(*run, {.number = static_cast<int>(signal.signal()), .target = signal.target()});
-  if (!status.ok()) return ErrorTo(question.id(), status);
-  agent::v1::AgentAnswer answer;
-  answer.set_id(question.id());
-  answer.mutable_signal();
-  return answer;
+  return send(*run, {.number = static_cast<int>(signal.signal()), .target = signal.target()});
 }
 
-agent::v1::AgentAnswer Questions::Answer(const agent::v1::AgentQuestion& question) {
+agent::v1::AgentAnswer Questions::Answer(const agent::v1::AgentQuestion& question,
+                                         const std::optional<RunHandle>& run) {
   agent::v1::AgentAnswer answer;
   answer.set_id(question.id());
   switch (question.question_case()) {
@@ -112,8 +92,13 @@ agent::v1::AgentAnswer Questions::Answer(const agent::v1::AgentQuestion& questio
       *answer.mutable_plan() = *std::move(plan);
       return answer;
     }
+    case agent::v1::AgentQuestion::kSignal: {
+      const absl::Status sent = Signal(question.signal(), run);
+      if (!sent.ok()) return ErrorTo(question.id(), sent);
+      answer.mutable_signal();
+      return answer;
+    }
     case agent::v1::AgentQuestion::kSendFiles:
-    case agent::v1::AgentQuestion::kSignal:
     case agent::v1::AgentQuestion::QUESTION_NOT_SET:
       break;
   }

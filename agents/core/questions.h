@@ -7,7 +7,6 @@
 #define MUSTER_AGENTS_CORE_QUESTIONS_H_
 
 #include <atomic>
-#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -34,18 +33,15 @@ class Questions {
   // The backend outlives this object. `users`: the last line of each check, if the backend does not
   // say itself as whom jobs run.
   explicit Questions(Backend* backend, std::optional<v1::ClusterCheck> users = std::nullopt);
-  // `done` is called once, from the lane's thread, or at once.
-  void Ask(agent::v1::AgentQuestion question, Done done);
-  // The same for a question `signal`. `run`: the run that it names; nothing: the agent does not
-  // know it.
-  void AskSignal(const agent::v1::AgentQuestion& question, std::optional<RunHandle> run, Done done);
+  // `done` is called once, from the lane's thread, or at once. `run`: the run that a question
+  // `signal` names; nothing: the agent does not know it.
+  void Ask(agent::v1::AgentQuestion question, Done done,
+           std::optional<RunHandle> run = std::nullopt);
 
  private:
-  using Call = std::function<agent::v1::AgentAnswer()>;
-  void Post(uint64_t id, Call call, Done done);
-  agent::v1::AgentAnswer Answer(const agent::v1::AgentQuestion& question);
-  agent::v1::AgentAnswer Signal(const agent::v1::AgentQuestion& question,
+  agent::v1::AgentAnswer Answer(const agent::v1::AgentQuestion& question,
                                 const std::optional<RunHandle>& run);
+  absl::Status Signal(const agent::v1::SignalQuestion& signal, const std::optional<RunHandle>& run);
 
   Backend& backend_;
   const std::optional<v1::ClusterCheck> users_;

@@ -1,7 +1,7 @@
 #include "contract/admission.h"
 
-#include "gmock/gmock.h"
 #include "contract/task_array.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace muster::contract {

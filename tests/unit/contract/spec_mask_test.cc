@@ -78,9 +78,7 @@ TEST(SpecMaskTest, AWholeMessageWinsOverItsParts) {
   }
 }
 
-TEST(SpecMaskTest, NoPathTakesNothing) {
-  EXPECT_EQ(Cut({}, WholeSpec()).ByteSizeLong(), 0u);
-}
+TEST(SpecMaskTest, NoPathTakesNothing) { EXPECT_EQ(Cut({}, WholeSpec()).ByteSizeLong(), 0u); }
 
 TEST(SpecMaskTest, AWrongPathIsNamed) {
   for (const char* path : {"node", "slurm.nothing", "nodes.x", "env.", "inputs.uri", "", "slurm.",

@@ -1,4 +1,6 @@
 // Signals to running jobs: what the broker asks the agents of their clusters.
+#include "broker/app/signal_jobs.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "broker/app/signal_jobs.h"
 #include "contract/errors.h"
 #include "rpc/status.h"
 #include "rpc/status_message.h"

@@ -43,10 +43,11 @@ TEST_F(BatchSignalsTest, ASignalThatNoShellTakesHasAnotherStandForIt) {
 }
 
 TEST_F(BatchSignalsTest, NoSignalEndsTheShellThatWritesTheRecord) {
-  const ExitRecord end = EndOf(Program(
-      "trap '' HUP INT QUIT ALRM VTALRM PROF IO PWR XCPU XFSZ 34 64\n"
-      "for one in HUP INT QUIT ALRM VTALRM PROF IO PWR XCPU XFSZ 34 64; do kill -$one $shell; done\n"
-      "kill -USR2 $shell; await usr2; exit 7"));
+  const ExitRecord end =
+      EndOf(Program("trap '' HUP INT QUIT ALRM VTALRM PROF IO PWR XCPU XFSZ 34 64\n"
+                    "for one in HUP INT QUIT ALRM VTALRM PROF IO PWR XCPU XFSZ 34 64; do kill "
+                    "-$one $shell; done\n"
+                    "kill -USR2 $shell; await usr2; exit 7"));
   EXPECT_EQ(end.code, 7);
 }
 
