@@ -107,8 +107,7 @@ class Agent::Impl {
       Tend();
     }
     backend_.SetWaker([] {});
-    shipper_.Disconnect();
-    link_.reset();
+    HangUp();
     return result_;
   }
 
@@ -317,13 +316,11 @@ class Agent::Impl {
   void Ask(agent::v1::AgentQuestion question) {
     if (drain_until_) return;  // the connection's end is the answer
     if (question.has_send_files()) return SendFilesOf(question);
-    std::optional<RunHandle> run = core_.FindRun(question.signal().run_key());
-    questions_.Ask(
-        std::move(question),
-        [this, number = link_number_](auto answer) {
-          inbox_.Post(QuestionAnswered{number, std::move(answer)});
-        },
-        std::move(run));
+    auto run = core_.FindRun(question.signal().run_key());
+    auto answered = [this, number = link_number_](auto answer) {
+      inbox_.Post(QuestionAnswered{number, std::move(answer)});
+    };
+    questions_.Ask(std::move(question), std::move(answered), std::move(run));
   }
 
   // The answer says that it has been taken on; what becomes of it is told in its own stream.
