@@ -21,7 +21,7 @@ def loud(gate):
 
 def await_words(api, job, *words, rank=0):
     def said():
-        text = api.stdout(job, rank=rank).decode()
+        text = api.read_log(job, rank=rank)[0].decode()
         return all(word in text for word in words) and text
     return eventually(said, f"{words} in the log")
 

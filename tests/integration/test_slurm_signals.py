@@ -48,6 +48,12 @@ def heard(directory, name, signal):
     return {line.split()[0] for line in words_of(directory, name) if line.endswith(signal)}
 
 
+def await_word(api, job, nodes, word):
+    """Waits until the log of each node has it."""
+    for rank in range(nodes):
+        eventually(lambda rank=rank: word in api.read_log(job, rank=rank)[0], f"rank {rank} says {word}")
+
+
 @pytest.mark.parametrize("steps", [True, False], ids=["with steps", "without steps"])
 def test_a_batch_script_gets_what_scancel_sends(world, api, slurm, agent, directory, steps):
     everybody = {"shell", "child", "step"} if steps else {"shell", "child"}
@@ -87,14 +93,16 @@ def test_a_command_gets_it_without_steps_and_with_them(world, api, slurm, agent)
     for nodes in (1, 2):
         gate = world.gate()
         job = api.submit(script_spec(f"trap 'echo got it' USR1; echo ready; {gate.script()}", nodes=nodes))
-        eventually(lambda job=job, nodes=nodes: all(b"ready" in api.stdout(job, rank=rank) for rank in range(nodes)), "it has begun")
+        await_word(api, job, nodes, b"ready")
+        api.wait_state(job, RUNNING)
         world.cli("signal", job, "--signal", "USR1")
-        eventually(lambda job=job, nodes=nodes: all(b"got it" in api.stdout(job, rank=rank) for rank in range(nodes)), "all have got it")
+        await_word(api, job, nodes, b"got it")
         gate.open()
         api.wait_state(job, SUCCEEDED)
-        # Another one ends a program that does not expect it.
+    # Another one ends a program that does not expect it.
     job = api.submit(script_spec("echo ready; sleep 1000"))
-    eventually(lambda: b"ready" in api.stdout(job), "it has begun")
+    await_word(api, job, 1, b"ready")
+    api.wait_state(job, RUNNING)
     world.cli("signal", job, "--signal", "USR2")
     assert api.wait_state(job, FAILED).runs[-1].exit.signal == 12
 
