@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kMaxContainersBytes = 64 << 10;
 constexpr char kFirst[] = "first";
 constexpr char kAll[] = "all";
-// What is below process 1 is everybody's.
+// The processes below process 1 are everybody's.
 constexpr pid_t kInit = 1;
 
 struct Seen {

@@ -23,7 +23,7 @@ inline constexpr absl::Duration kSignalPatience = absl::Seconds(30);
 // Questions about signals that an agent has at a time: they leave room for those of people.
 inline constexpr int kSignalsAtATime = 4;
 
-// What became of the signal to one job. FAILED_PRECONDITION, NOT_RUNNING or SIGNALS_NOT_SENT;
+// The fate of the signal to one job. FAILED_PRECONDITION, NOT_RUNNING or SIGNALS_NOT_SENT;
 // others are AskCluster's, and the agent's.
 struct SentSignal {
   uint64_t job = 0;

@@ -89,7 +89,7 @@ def test_all_processes_of_a_batch_script_get_it_once(world, api, slurm, agent, d
 
 
 def test_a_command_gets_it_without_steps_and_with_them(world, api, slurm, agent):
-    """What is no batch script is all programs of its job, wherever Muster has started them."""
+    """The signal comes to all programs of its job, wherever Muster has started them."""
     for nodes in (1, 2):
         gate = world.gate()
         job = api.submit(script_spec(f"trap 'echo got it' USR1; echo ready; {gate.script()}", nodes=nodes))

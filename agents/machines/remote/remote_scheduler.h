@@ -148,7 +148,7 @@ class RemoteScheduler : public RunScheduler {
     std::optional<v1::StateReason> files_reason;
   };
 
-  // Where a rank gets a signal; `link`: null if the host is gone.
+  // The place at which a rank gets a signal; `link`: null if the host is gone.
   struct SignalPlace {
     std::string host;
     RemoteHost* link = nullptr;
