@@ -303,8 +303,9 @@ Admission JudgeElsewhere(const AdmissionNeeds& needs, const v1::AdmissionFacts& 
     admission.refusals.push_back(Refused("status_json", NoPlaceForStatus(cluster)));
   if (const uint32_t size = facts.slurm().max_array_size();
       size > 0 && needs.last_array_index >= size) {
-    admission.refusals.push_back(Refused("env[\"SLURM_ARRAY_TASK_MAX\"]",
-                                         ArrayTooLarge(needs.last_array_index, size, cluster)));
+    v1::Shortage& refusal = admission.refusals.emplace_back();
+    refusal.set_message(ArrayTooLarge(needs.last_array_index, size, cluster));
+    refusal.set_resource("env[\"SLURM_ARRAY_TASK_MAX\"]");
   }
   for (const PlaceText& option : needs.spank_options) {
     if (!facts.has_slurm()) break;
