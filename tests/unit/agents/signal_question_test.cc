@@ -50,7 +50,11 @@ class SignalQuestionTest : public testing::Test {
     EXPECT_TRUE(answered.Eventually([](auto& place) { return place.has_value(); }));
     return answered.With([](auto& place) { return place.value_or(agent::v1::AgentAnswer()); });
   }
-  static RunHandle Held() { return {.run_key = "k7m2-1-1"}; }
+  static RunHandle Held() {
+    RunHandle run;
+    run.run_key = "k7m2-1-1";
+    return run;
+  }
 
   Shared<ClusterState> cluster_;
   SignalingBackend backend_{&cluster_, ""};
