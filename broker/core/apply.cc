@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "broker/core/impl.h"
+#include "contract/states.h"
 
 namespace muster::core {
 
@@ -15,6 +16,7 @@ bool Core::Impl::Apply(uint64_t id, Job& job, const JobChange& change, v1::Trans
   if (change.event == contract::JobEvent::kRetry) ++retries_decided_;
   if (change.next_run_unix_micros) retries_.Add(id, *change.next_run_unix_micros);
   if (before.is_queued && !job.is_queued()) retries_.Remove(id);
+  if (contract::IsTerminal(job.state())) dependencies_.JobEnded(id, job.state());
   Recount(id, job, before);
   Record(step, id, job, std::move(transition));
   return true;

@@ -53,6 +53,8 @@ struct UpdateJob {
   std::optional<absl::Time> end_time;
   HoldState hold = HoldState::kNone;
   std::optional<absl::Time> retry_time;  // time of its next run, while it waits for one
+  // The job whose end let this one fail, which never had a run; 0: none.
+  uint64_t failed_dependency = 0;
 };
 
 // A user's edit of a job: the values from now on. The job may have ended.
@@ -148,6 +150,14 @@ struct LiveJob {
   std::optional<absl::Time> start_time;
   HoldState hold = HoldState::kNone;
   std::optional<absl::Time> retry_time;
+  // A job that it depends on.
+  struct Dependency {
+    uint64_t job = 0;
+    v1::JobOutcome outcome = v1::JOB_OUTCOME_SUCCEEDED;
+    std::optional<v1::JobState> end = {};  // nothing: it has not ended, or was deleted since
+  };
+  // Only jobs that never had a run need it.
+  std::vector<Dependency> depends_on = {};
 };
 
 struct RememberedRequest {

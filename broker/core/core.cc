@@ -39,7 +39,7 @@ Counters Core::Impl::counters() const {
 }
 
 bool Core::Impl::IsReady(uint64_t id, const Job& job) const {
-  return !job.held() && !retries_.TimeOf(id);
+  return !job.held() && !retries_.TimeOf(id) && !dependencies_.Waits(id);
 }
 
 void Core::Impl::LineUp(uint64_t id, const Job& job) {

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "broker/core/changes.h"
@@ -68,6 +69,9 @@ struct SubmitItem {
   // job that is to be kept; a repeat, and a job that no cluster can take, are answered as if there
   // were no files.
   absl::Status files = absl::OkStatus();
+  // OK if its user sees all jobs that depends_on names by number. An error is the answer to a new
+  // job.
+  absl::Status dependencies = absl::OkStatus();
   bool held = false;      // the job is held from its acceptance on
   uint64_t rerun_of = 0;  // the job whose spec it has; 0: none
 };
@@ -85,6 +89,10 @@ struct Submit {
   std::string user;
   bool validate_only = false;
   std::optional<RerunRequest> rerun = std::nullopt;
+  // The ends of jobs that items depend on and that have ended. The core knows those that have not;
+  // it refuses a new job that depends on any other with refused::DependencyEnded, at whose arrival
+  // the store tells that end.
+  absl::flat_hash_map<uint64_t, v1::JobState> ends = {};
 };
 struct Cancel {
   Ticket ticket = 0;
@@ -223,7 +231,7 @@ struct Restored {
 };
 
 struct Counters {
-  uint64_t queued = 0;  // held jobs and jobs that wait for their time included
+  uint64_t queued = 0;  // held jobs and jobs that wait for their time or other jobs included
   uint64_t groups = 0;  // different requirements of jobs that have not ended
   uint64_t active_runs = 0;
   uint64_t retries = 0;              // retries decided since the start

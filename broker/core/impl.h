@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "broker/core/cluster.h"
 #include "broker/core/core.h"
+#include "broker/core/dependencies.h"
 #include "broker/core/fit.h"
 #include "broker/core/groups.h"
 #include "broker/core/job_table.h"
@@ -54,6 +55,8 @@ class Core::Impl {
     absl::flat_hash_map<RunId, size_t> moved = {};
     // Runs that have changed after their latest transition.
     absl::flat_hash_set<RunId> changed = {};
+    // Jobs that fail because of the end of another one, by number: that one.
+    absl::flat_hash_map<uint64_t, uint64_t> failed_dependency = {};
   };
 
   // One item of a submit, looked at but not yet accepted.
@@ -104,10 +107,26 @@ class Core::Impl {
   // another. The tasks of an array must be one after the other.
   static void LeaveSplitArrays(std::vector<Candidate>* candidates);
   std::optional<contract::Refusal> CheckRoom(const std::vector<Candidate>& candidates) const;
-  uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
+  uint64_t Accept(Candidate& candidate, const Submit& in, Step& step);
   std::optional<contract::Refusal> CheckNamedClusters(const v1::JobSpec& spec) const;
   std::optional<contract::Refusal> CheckPlaceable(const v1::JobSpec& spec,
                                                   const Requirements& requirements) const;
+
+  // Refuses a new job that depends on one whose end is not known here.
+  std::optional<contract::Refusal> CheckEnds(const Submit& in,
+                                             const std::vector<Candidate>& candidates) const;
+  // Puts the numbers of jobs of the same call in place of their requests.
+  static void NameDependencies(const std::vector<Candidate>& candidates, Candidate* candidate);
+
+  // ---- depend.cc
+  using Ends = absl::flat_hash_map<uint64_t, v1::JobState>;
+  // Lets a new job wait for the jobs that it depends on, as far as they have not ended as it needs.
+  void Await(uint64_t id, const v1::JobSpec& spec, const Ends& ends);
+  // Does so after a restart.
+  void AwaitAgain(const LiveJob& saved);
+  // Puts jobs into line, or fails them, after the ends of jobs that they depend on.
+  void JudgeDependents(Step& step);
+  absl::Status CheckDependencies() const;
 
   // ---- cancel.cc
   void On(Cancel& in, Step& step);
@@ -231,7 +250,8 @@ class Core::Impl {
   static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
 
   // ---- queue upkeep, in core.cc
-  // True if a QUEUED job stands in its group's line: it is not held and its time has come.
+  // True if a QUEUED job stands in its group's line: it is not held, its time has come, and it
+  // waits for no other job.
   bool IsReady(uint64_t id, const Job& job) const;
   void LineUp(uint64_t id, const Job& job);
   void StepAside(uint64_t id, const Job& job);
@@ -255,6 +275,7 @@ class Core::Impl {
   JobTable jobs_;
   uint64_t queued_ = 0;
   RetryQueue retries_;
+  Dependencies dependencies_;
   Groups groups_;
   WaitingTree waiting_;
   std::shared_ptr<const contract::PlaceLimits> limits_;  // never null

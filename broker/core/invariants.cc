@@ -113,6 +113,7 @@ absl::Status Core::Impl::CheckInvariants() const {
   if (running != active) return Wrong("{} runs are active for {} active jobs", running, active);
   if (queued != queued_) return Wrong("{} jobs are queued, counted {}", queued, queued_);
   if (absl::Status status = CheckWaiting(in_line, by_group); !status.ok()) return status;
+  if (absl::Status status = CheckDependencies(); !status.ok()) return status;
   if (waiting != retries_.size()) {
     return Wrong("{} jobs wait for another run, {} times are kept", waiting, retries_.size());
   }

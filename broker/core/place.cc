@@ -69,7 +69,7 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   Finish(step);
   // A cluster that the pass has just taken out of all lanes goes in the next round, after the lanes
   // that the pass has emptied.
-  const bool is_done = refits_.is_done() && leaving_.empty();
+  const bool is_done = refits_.is_done() && leaving_.empty() && !dependencies_.has_more();
   return assigned == options_.max_assignments_per_round || checks <= 0 || !is_done;
 }
 

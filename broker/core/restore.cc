@@ -51,6 +51,7 @@ void Core::Impl::RestoreJobs(std::vector<Requirements> requirements,
     job.group = group->id;
     ++group->jobs;
     if (saved.retry_time) retries_.Add(saved.id, absl::ToUnixMicros(*saved.retry_time));
+    AwaitAgain(saved);
     jobs_.emplace_hint(jobs_.end(), saved.id, job);
     Recount(saved.id, job, Standing());
   }

@@ -58,6 +58,7 @@ void Core::Impl::On(Submit& in, Step& step) {
     }
   }
   if (!refusal && !in.validate_only) refusal = CheckFiles(in.items, candidates);
+  if (!refusal && !in.validate_only) refusal = CheckEnds(in, candidates);
   if (!refusal) refusal = CheckRoom(candidates);
   LeaveSplitArrays(&candidates);
   if (refusal) {
@@ -73,7 +74,10 @@ void Core::Impl::On(Submit& in, Step& step) {
     if (candidate.is_new()) warner.Warn(*candidate.spec, candidate.requirements, reply);
     if (in.validate_only) continue;
     if (candidate.same_as) candidate.job = candidates[*candidate.same_as].job;
-    if (candidate.job == 0) candidate.job = Accept(candidate, in.user, step);
+    if (candidate.job == 0) {
+      NameDependencies(candidates, &candidate);
+      candidate.job = Accept(candidate, in, step);
+    }
     reply->set_job_id(candidate.job);
   }
   step.out->effects.push_back(SubmitReply{in.ticket, std::move(response)});
@@ -122,6 +126,7 @@ std::optional<contract::Refusal> Core::Impl::Examine(const SubmitItem& item, Bat
     }
   }
   if (candidate.is_new()) {
+    if (!item.dependencies.ok()) return contract::Refusal{item.dependencies};
     candidate.is_held = item.held || contract::IsHeldFromTheStart(*item.spec);
     candidate.requirements = RequirementsOf(*item.spec, item.archive_bytes);
     Group* alike = groups_.Find(candidate.requirements);
@@ -196,7 +201,35 @@ std::optional<contract::Refusal> Core::Impl::CheckRoom(
   return std::nullopt;
 }
 
-uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step& step) {
+std::optional<contract::Refusal> Core::Impl::CheckEnds(
+    const Submit& in, const std::vector<Candidate>& candidates) const {
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (!candidates[i].is_new()) continue;
+    for (const v1::JobDependency& one : candidates[i].spec->depends_on()) {
+      const uint64_t job = one.request() == 0 ? one.job_id() : candidates[one.request() - 1].job;
+      if (job == 0 || jobs_.contains(job) || in.ends.contains(job)) continue;
+      contract::Refusal refusal{contract::refused::DependencyEnded{job}};
+      if (candidates.size() > 1) refusal.request = i;
+      return refusal;
+    }
+  }
+  return std::nullopt;
+}
+
+void Core::Impl::NameDependencies(const std::vector<Candidate>& candidates, Candidate* candidate) {
+  const auto& all = candidate->spec->depends_on();
+  if (std::none_of(all.begin(), all.end(), [](const auto& one) { return one.request() != 0; }))
+    return;
+  v1::JobSpec spec = *candidate->spec;
+  for (v1::JobDependency& one : *spec.mutable_depends_on()) {
+    if (one.request() != 0) one.set_job_id(candidates[one.request() - 1].job);
+    one.clear_request();
+  }
+  candidate->spec = std::make_shared<const v1::JobSpec>(std::move(spec));
+}
+
+uint64_t Core::Impl::Accept(Candidate& candidate, const Submit& in, Step& step) {
+  const std::string& user = in.user;
   Group* group = GroupFor(std::move(candidate.requirements));
   ++group->jobs;
   const uint64_t id = next_job_id_++;
@@ -207,6 +240,7 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
     job.request = requests_.Add({candidate.key, candidate.fingerprint, id});
   }
   InsertJob insert;
+  Await(id, *candidate.spec, in.ends);
   insert.id = id;
   insert.spec = std::move(candidate.spec);
   insert.request_id = std::move(candidate.request_id);

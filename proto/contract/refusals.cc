@@ -118,6 +118,18 @@ absl::Status Of(const NeverPlaced& fact) {
   return status;
 }
 
+absl::Status Of(const DependencyEnded& fact) {
+  absl::Status status = RetryableError(
+      absl::StatusCode::kAborted, "DEPENDENCY_ENDED",
+      fmt::format(
+          "job {}, which depends_on names, ended while the job was to be submitted; nothing "
+          "was submitted, try again",
+          fact.job),
+      kRetryChangedJob);
+  SetMetadata({{"job_id", fmt::format("{}", fact.job)}}, &status);
+  return status;
+}
+
 absl::Status Of(const QueueFull& fact) {
   return RetryableError(absl::StatusCode::kResourceExhausted, "TOO_MANY_QUEUED_JOBS",
                         fmt::format("{} jobs are queued, and the broker keeps at most {} "

@@ -74,6 +74,10 @@ struct NeverPlaced {
   std::string why_slurm;            // see WhySlurmOnly
   bool has_named_clusters = false;  // by placement.clusters
 };
+// A job that a new one depends on has ended since its end was looked for.
+struct DependencyEnded {
+  uint64_t job = 0;
+};
 struct QueueFull {
   uint64_t queued = 0;
   uint64_t max = 0;
@@ -159,12 +163,12 @@ struct Refusal {
   // A status: an error that the input brought along, or that the rules of a message found in it.
   std::variant<absl::Status, refused::UnknownJob, refused::NotWaiting, refused::JobChanged,
                refused::RequestIdReused, refused::RerunIdReused, refused::UnknownCluster,
-               refused::NeverPlaced, refused::QueueFull, refused::RequestMemoryFull,
-               refused::NoSuchCluster, refused::ClusterConnected, refused::ClusterHasRuns,
-               refused::OtherProtocol, refused::LaterEpoch, refused::LaterRun,
-               refused::OtherInstance, refused::TooManyClusters, refused::OtherCluster,
-               refused::ClusterExchanged, refused::NameConnected, refused::AgentSilent,
-               refused::TooManyEvents, refused::EventGap>
+               refused::NeverPlaced, refused::DependencyEnded, refused::QueueFull,
+               refused::RequestMemoryFull, refused::NoSuchCluster, refused::ClusterConnected,
+               refused::ClusterHasRuns, refused::OtherProtocol, refused::LaterEpoch,
+               refused::LaterRun, refused::OtherInstance, refused::TooManyClusters,
+               refused::OtherCluster, refused::ClusterExchanged, refused::NameConnected,
+               refused::AgentSilent, refused::TooManyEvents, refused::EventGap>
       why;
   // The place of the refused request among several of one call, from 0 on.
   std::optional<size_t> request = {};

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "contract/counted.h"
 #include "contract/job_file_names.h"
 #include "contract/states.h"
 #include "contract/text.h"
@@ -137,6 +138,8 @@ std::string SentenceOf(const v1::StateReason& reason) {
       return PoolUnavailable(reason);
     case v1::STATE_REASON_CODE_CANNOT_START:
       return CannotStart(reason);
+    case v1::STATE_REASON_CODE_JOB_DEPENDENCY:
+      return Joined(fmt::format("waits for the end of job {}", reason.subject()), reason.detail());
     default:
       break;
   }
@@ -207,6 +210,13 @@ void PutSentence(v1::StateReason* reason) {
 
 void AddToSentence(const std::string& words, v1::StateReason* reason) {
   reason->set_message(fmt::format("{}; {}", reason->message(), words));
+}
+
+v1::StateReason WaitsForJob(const std::string& job, size_t others) {
+  v1::StateReason reason = MakeReason(v1::STATE_REASON_CODE_JOB_DEPENDENCY, {.subject = job});
+  if (others > 0)
+    reason.set_message(fmt::format("{}, and of {}", reason.message(), Counted(others, "other")));
+  return reason;
 }
 
 v1::StateReason RetryDelay(const v1::Run& last, const google::protobuf::Timestamp& retry_time) {
@@ -338,6 +348,11 @@ std::string RunFollows(uint32_t number, uint32_t max_runs, absl::Time not_before
       "run {} of at most {} follows, not before {}, because run {} failed on cluster {} ({}): {}",
       number, max_runs, Rfc3339(ToProto(not_before)), failed.number(), failed.cluster(),
       Name(failed.failure().failure_class()), failed.failure().message());
+}
+
+std::string DependencyEnded(uint64_t job, v1::JobState end, v1::JobOutcome needed) {
+  return fmt::format("not started: job {} is {}, and this one depends on its {}", job, Name(end),
+                     needed == v1::JOB_OUTCOME_FAILED ? "failure" : "success");
 }
 
 v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check) {

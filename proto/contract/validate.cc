@@ -7,6 +7,7 @@
 
 #include "contract/characters.h"
 #include "contract/defaults.h"
+#include "contract/dependencies.h"
 #include "contract/duration_text.h"
 #include "contract/errors.h"
 #include "contract/honoured.h"
@@ -291,6 +292,7 @@ absl::Status FindBadFields(v1::JobSpec* spec, FieldErrors* errors) {
   CheckStorage(*spec, errors);
   CheckLabels(*spec, errors);
   CheckPlacement(*spec, errors);
+  CheckDependencies(*spec, errors);
   CheckSlurmOptions(spec->slurm(), errors);
   CheckRetry(*spec, errors);
   CheckSlurmContainer(*spec, errors);

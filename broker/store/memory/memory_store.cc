@@ -48,6 +48,7 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
       if (job.has_start_time()) live.start_time = core::ToTime(job.start_time());
       live.hold = record.hold;
       if (job.has_retry_time()) live.retry_time = core::ToTime(job.retry_time());
+      live.depends_on = DependenciesOf(record);
     }
     for (uint32_t number : record.open_runs) {
       out.runs.push_back({id, record.runs.at(number), /*is_last=*/false});
@@ -133,6 +134,7 @@ void MemoryStore::Apply(const core::UpdateJob& change) {
   if (change.end_time) core::SetTimestamp(*change.end_time, job.mutable_end_time());
   record.hold = change.hold;
   PutHold(change.hold, &job);
+  if (change.failed_dependency != 0) PutFailedDependency(change.failed_dependency, &job);
   job.clear_retry_time();
   if (change.retry_time) core::SetTimestamp(*change.retry_time, job.mutable_retry_time());
 }
@@ -203,6 +205,28 @@ void MemoryStore::Apply(const core::DeleteJob& change) {
   }
   for (const auto& [_, sequence] : found->second.run_changes) run_by_change_.erase(sequence);
   jobs_.erase(found);
+}
+
+v1::JobState MemoryStore::StateOf(uint64_t id) const {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? v1::JOB_STATE_UNSPECIFIED : found->second.job.state();
+}
+
+std::vector<core::LiveJob::Dependency> MemoryStore::DependenciesOf(const Record& record) const {
+  if (!record.runs.empty()) return {};
+  std::vector<v1::JobState> states;
+  for (const v1::JobDependency& one : record.spec->depends_on())
+    states.push_back(StateOf(one.job_id()));
+  return RestoredDependencies(*record.spec, states);
+}
+
+absl::StatusOr<std::vector<v1::JobState>> MemoryStore::GetStates(
+    absl::Span<const uint64_t> ids) const {
+  const MutexLock lock(mutex_);
+  std::vector<v1::JobState> states;
+  states.reserve(ids.size());
+  for (const uint64_t id : ids) states.push_back(StateOf(id));
+  return states;
 }
 
 absl::StatusOr<const MemoryStore::Record*> MemoryStore::Find(const Scope& scope,

@@ -52,6 +52,7 @@ absl::Status Reader::Prepare() {
       {&begin_, "BEGIN"},
       {&end_, "COMMIT"},
       {&job_, job},
+      {&state_, "SELECT state FROM job WHERE id = ?"},
       {&run_, "SELECT run FROM run WHERE id = ?"},
       {&runs_, "SELECT run FROM run WHERE id >= ? AND id < ? ORDER BY id"},
       {&spec_, "SELECT s.spec FROM job j JOIN spec s ON s.id = j.spec WHERE j.id = ?"},
@@ -270,6 +271,20 @@ absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(const Scope& scope,
     stored.excluded_nodes = FailedNodes(runs);
   }
   return specs;
+}
+
+absl::StatusOr<std::vector<v1::JobState>> Reader::GetStates(absl::Span<const uint64_t> ids) {
+  Snapshot snapshot(this);
+  if (!snapshot.status().ok()) return snapshot.status();
+  std::vector<v1::JobState> states;
+  states.reserve(ids.size());
+  for (const uint64_t id : ids) {
+    ScopedReset reset(&state_);
+    absl::StatusOr<bool> row = state_.Start().Bind(id).Step();
+    if (!row.ok()) return row.status();
+    states.push_back(*row ? static_cast<v1::JobState>(state_.Int(0)) : v1::JOB_STATE_UNSPECIFIED);
+  }
+  return states;
 }
 
 absl::StatusOr<uint64_t> Reader::LastSequence() {

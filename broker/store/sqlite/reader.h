@@ -42,6 +42,7 @@ class Reader {
   absl::StatusOr<uint64_t> LastSequence();
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
                                                    absl::Span<const uint64_t> ids);
+  absl::StatusOr<std::vector<v1::JobState>> GetStates(absl::Span<const uint64_t> ids);
 
  private:
   // All reads during its life see the same commit.
@@ -105,7 +106,7 @@ class Reader {
   std::string instance_;
 
   Statement begin_, end_;
-  Statement job_, run_, runs_, spec_, request_;
+  Statement job_, state_, run_, runs_, spec_, request_;
   Statement blocks_, blocks_upwards_;
   Statement transitions_, transition_, sequences_, run_changes_, run_changes_of_job_, latest_steps_,
       last_numbers_, ended_;

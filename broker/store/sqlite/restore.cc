@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "broker/store/job_view.h"
 #include "broker/store/sqlite/schema.h"
 #include "contract/errors.h"
 #include "contract/states.h"
@@ -93,6 +94,9 @@ class Restorer {
     absl::StatusOr<Statement> select = database_.Prepare("SELECT spec FROM spec WHERE id = ?");
     if (!select.ok()) return select.status();
     select_spec_ = *std::move(select);
+    select = database_.Prepare("SELECT state FROM job WHERE id = ?");
+    if (!select.ok()) return select.status();
+    select_state_ = *std::move(select);
     for (int state = v1::JobState_MIN; state <= v1::JobState_MAX; ++state) {
       if (contract::IsTerminal(static_cast<v1::JobState>(state))) continue;
       absl::Status status = ForEachRow(
@@ -123,9 +127,26 @@ class Restorer {
       out_.requests.push_back({std::string(row.Text(8)), std::string(row.Text(9)),
                                static_cast<core::Fingerprint>(row.Int(10)), job.id, std::nullopt});
     }
-    absl::StatusOr<uint32_t> requirements = RequirementsOf(row.Int(5), std::string(row.Text(8)));
-    if (requirements.ok()) job.requirements = *requirements;
-    return requirements.status();
+    const int64_t spec_row = row.Int(5);
+    absl::StatusOr<uint32_t> requirements = RequirementsOf(spec_row, std::string(row.Text(8)));
+    if (!requirements.ok()) return requirements.status();
+    job.requirements = *requirements;
+    const auto dependent = dependent_.find(spec_row);
+    if (job.runs > 0 || dependent == dependent_.end()) return absl::OkStatus();
+    return ReadDependencies(dependent->second, &job);
+  }
+
+  absl::Status ReadDependencies(const v1::JobSpec& spec, core::LiveJob* job) {
+    std::vector<v1::JobState> states;
+    for (const v1::JobDependency& one : spec.depends_on()) {
+      ScopedReset reset(&select_state_);
+      absl::StatusOr<bool> found = select_state_.Start().Bind(one.job_id()).Step();
+      if (!found.ok()) return found.status();
+      states.push_back(*found ? static_cast<v1::JobState>(select_state_.Int(0))
+                              : v1::JOB_STATE_UNSPECIFIED);
+    }
+    job->depends_on = RestoredDependencies(spec, states);
+    return absl::OkStatus();
   }
 
   // Reads and parses each spec once, however many jobs of a project have it.
@@ -139,6 +160,8 @@ class Restorer {
     spec_.Clear();
     absl::Status status = Parse(database_, "spec", select_spec_.Blob(0), &spec_);
     if (!status.ok()) return status;
+    if (spec_.depends_on_size() > 0)
+      *dependent_[spec_row].mutable_depends_on() = spec_.depends_on();
     spec_.set_project(key.second);
     const uint32_t index = requirements_.Add(core::RequirementsOf(spec_));
     by_spec_.emplace(std::move(key), index);
@@ -175,7 +198,9 @@ class Restorer {
   core::Restored out_;
   core::RequirementsList requirements_;
   absl::flat_hash_map<std::pair<int64_t, std::string>, uint32_t> by_spec_;  // row, project
-  Statement select_spec_;
+  absl::flat_hash_map<int64_t, v1::JobSpec>
+      dependent_;  // by row: the depends_on of those with some
+  Statement select_spec_, select_state_;
   v1::JobSpec spec_;  // kept, so that its parts are allocated once
 };
 

@@ -197,6 +197,11 @@ UPDATE job SET
   WHERE exit_code = 0 AND state <> 5;
 )sql";
 
+// Tells of a job that never had a run whose end let it fail.
+constexpr std::string_view kVersion13 = R"sql(
+ALTER TABLE job ADD COLUMN failed_dependency INTEGER;  -- the number of that job; null: none
+)sql";
+
 // The steps that bring a file to the next version: first those that take a transaction for each
 // part, until they answer false; then, in one transaction, SQL and what takes code.
 struct Step {
@@ -217,7 +222,8 @@ constexpr Step kSteps[] = {{kVersion1},
                            {kVersion9},
                            {kVersion10},
                            {kVersion11, nullptr, MoveSomeRequests},
-                           {kVersion12}};
+                           {kVersion12},
+                           {kVersion13}};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {

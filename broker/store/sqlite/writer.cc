@@ -81,7 +81,7 @@ Writer::Writer(std::unique_ptr<Database> database, const SqliteOptions& options)
 }
 
 absl::Status Writer::Prepare() {
-  const std::pair<Statement*, std::string_view> all[] = {
+  const std::pair<Statement*, std::string> all[] = {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
       {&insert_label_, "INSERT INTO label (key, value, job) VALUES (?, ?, ?)"},
@@ -97,6 +97,9 @@ absl::Status Writer::Prepare() {
       {&update_cluster_of_job_,
        "UPDATE job SET runs = ?1, cluster = ?2, cluster_kind = nullif(?3, 0),"
        " failure_class = NULL, exit_code = NULL WHERE id = ?4 AND runs <> ?1"},
+      {&put_failed_dependency_,
+       fmt::format("UPDATE job SET failed_dependency = ?, failure_class = {} WHERE id = ?",
+                   static_cast<int>(v1::FAILURE_CLASS_CONFIG))},
       {&edit_job_, "UPDATE job SET priority = ?, labels = ?, job_sequence = ? WHERE id = ?"},
       {&insert_edit_, "INSERT INTO edit (job, sequence, before) VALUES (?, ?, ?)"},
       {&labels_, "SELECT labels FROM job WHERE id = ?"},
@@ -240,6 +243,8 @@ absl::Status Writer::Apply(const core::UpdateJob& change) {
   update_job_.Bind(static_cast<int>(change.hold));
   BindTime(change.retry_time, update_job_);
   if (absl::Status status = update_job_.Bind(change.id).Run(); !status.ok()) return status;
+  if (change.failed_dependency != 0)
+    return put_failed_dependency_.Start().Bind(change.failed_dependency).Bind(change.id).Run();
   if (change.cluster.empty()) return absl::OkStatus();
   return update_cluster_of_job_.Start()
       .Bind(change.runs)

@@ -99,7 +99,7 @@ class Writer {
 
   Statement begin_, commit_;
   Statement insert_label_, put_block_;
-  Statement update_job_, update_cluster_of_job_;
+  Statement update_job_, update_cluster_of_job_, put_failed_dependency_;
   Statement edit_job_, insert_edit_, labels_, delete_label_;
   Statement put_run_, put_run_change_, put_outcome_, run_, put_usage_;
   Statement put_cluster_, advance_cluster_, remove_cluster_, put_epoch_;
