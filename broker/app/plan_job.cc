@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -188,6 +189,13 @@ void PlanJob(const Principal& principal, const Services& services,
   v1::SubmitJobRequest asked;
   asked.set_validate_only(true);
   if (request.has_spec()) *asked.mutable_spec() = request.spec();
+  // The plan is that of the job at its turn, which jobs of the same submit come before.
+  if (asked.spec().depends_on_size() > 0) {
+    auto& others = *asked.mutable_spec()->mutable_depends_on();
+    others.erase(std::remove_if(others.begin(), others.end(),
+                                [](const auto& one) { return one.request() != 0; }),
+                 others.end());
+  }
   absl::StatusOr<core::Submit> submit = ToSubmit(principal, services, std::move(asked));
   if (!submit.ok()) return done(submit.status());
   if (absl::Status status = CheckJobSecrets(principal, services, *submit); !status.ok())
@@ -195,6 +203,7 @@ void PlanJob(const Principal& principal, const Services& services,
   auto planning =
       std::make_shared<Planning>(Planning{services, client_deadline, {}, std::move(done)});
   *planning->question.mutable_spec() = *submit->items.front().spec;
+  planning->question.mutable_spec()->clear_depends_on();
   planning->question.set_user(principal.user);
   services.engine->Submit(*std::move(submit),
                           [planning](const absl::StatusOr<v1::SubmitJobsResponse>& result) {

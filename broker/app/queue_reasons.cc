@@ -1,7 +1,11 @@
 #include "broker/app/queue_reasons.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -11,6 +15,8 @@
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
 #include "contract/place_limits.h"
+#include "contract/sentences.h"
+#include "contract/states.h"
 
 namespace muster::broker {
 namespace {
@@ -23,11 +29,13 @@ bool WaitsForCluster(const v1::Job& job) {
 class Reasons {
  public:
   Reasons(const Services& services, AnswerRoom* room)
-      : clusters_(services.engine->clusters()),
+      : store_(services.store),
+        clusters_(services.engine->clusters()),
         limits_(ProjectsOf(services)->places()),
         room_(room) {}
 
   void AddTo(v1::Job* job, const v1::JobSpec& spec) {
+    if (AddDependency(job, spec)) return;
     core::Requirements requirements = core::RequirementsOf(spec);
     auto known = reasons_.find(requirements);
     if (known == reasons_.end()) {
@@ -39,6 +47,31 @@ class Reasons {
   }
 
  private:
+  // Says which job it waits for, the first of those that depends_on names. False: for none.
+  bool AddDependency(v1::Job* job, const v1::JobSpec& spec) {
+    const auto count = static_cast<size_t>(spec.depends_on_size());
+    if (count == 0) return false;
+    looked_up_ += count;
+    if (looked_up_ > kMaxLookedUp) return true;
+    std::vector<uint64_t> ids;
+    for (const v1::JobDependency& one : spec.depends_on()) ids.push_back(one.job_id());
+    const auto states = store_->GetStates(ids);
+    if (!states.ok()) return true;
+    const auto open = std::find_if(states->begin(), states->end(), [](v1::JobState state) {
+      return state != v1::JOB_STATE_UNSPECIFIED && !contract::IsTerminal(state);
+    });
+    if (open == states->end()) return false;
+    const std::string subject = fmt::format("{}", ids[open - states->begin()]);
+    const auto others =
+        static_cast<size_t>(std::count_if(open + 1, states->end(), [](v1::JobState state) {
+          return state != v1::JOB_STATE_UNSPECIFIED && !contract::IsTerminal(state);
+        }));
+    room_->Put(contract::WaitsForJob(subject, others), job);
+    return true;
+  }
+
+  const store::Store* const store_;
+  size_t looked_up_ = 0;
   const std::shared_ptr<const core::ClusterViews> clusters_;
   const std::shared_ptr<const contract::PlaceLimits> limits_;
   AnswerRoom* const room_;
