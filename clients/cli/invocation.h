@@ -84,6 +84,7 @@ struct SpecFlags {
   std::optional<uint32_t> nodes;
   std::optional<int32_t> priority;
   std::vector<std::string> clusters, env, labels, mounts, secrets, secret_files;
+  std::vector<std::string> after, after_failed, after_ended;
 
   // Writes what was given over the spec, except for the working directory, which may be one of this
   // machine. INVALID_ARGUMENT names the flag, the value and what would work.

@@ -114,8 +114,21 @@ void AppendCommand(const v1::Command& command, Page* page) {
   }
 }
 
+// "12 succeeded, 13 ended": jobs that have to end first, and how.
+std::string DependenciesText(const v1::JobSpec& spec) {
+  std::string text;
+  for (const v1::JobDependency& one : spec.depends_on()) {
+    const std::string_view end = one.outcome() == v1::JOB_OUTCOME_FAILED  ? "failed"
+                                 : one.outcome() == v1::JOB_OUTCOME_ENDED ? "ended"
+                                                                          : "succeeded";
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", one.job_id(), end);
+  }
+  return text;
+}
+
 void AppendSpec(const v1::JobSpec& spec, Page* page) {
   page->Line("Needs", ResourcesText(spec));
+  page->Line("After", DependenciesText(spec));
   page->Line("Clusters", Harmless(fmt::format("{}", fmt::join(spec.placement().clusters(), ", "))));
   page->Line("Pool", Harmless(spec.placement().pool()));
   page->Line("Image", Harmless(spec.image()));
