@@ -115,6 +115,7 @@ void Auditor::Committed(absl::Span<const core::Change> changes) {
     CheckFollowed(put->run.run_key(), book.runs.at(put->run.number()), book);
   }
   CheckConservation();
+  CheckDependents();
 }
 
 void Auditor::CheckConservation() {
@@ -142,6 +143,7 @@ void Auditor::Commit(const core::InsertJob& change) {
   JobBook& book = jobs_[change.id];
   book.operation = operation;
   book.spec = std::make_shared<v1::JobSpec>(*change.spec);
+  if (book.spec->depends_on_size() > 0) dependents_.insert(change.id);
 }
 
 void Auditor::Commit(const core::AppendTransition& change) {
