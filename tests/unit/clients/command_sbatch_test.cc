@@ -296,17 +296,19 @@ TEST_F(SlurmVerbsTest, ADependencyOnAJobOfMustersGetsSlurmsNumberAndItsCluster) 
   ASSERT_EQ(submitted_.size(), 1u);
   EXPECT_EQ(submitted_[0].spec().slurm().dependency(), "afterok:4711");
   EXPECT_THAT(submitted_[0].spec().placement().clusters(), ElementsAre("lab"));
-  EXPECT_THAT(Run({"sbatch", "-d", "afterok:7", "-M", "far", script}).err,
-              HasSubstr("job 7 is on cluster lab, and this one is for far"));
+  EXPECT_EQ(Run({"sbatch", "-d", "afterok:7", "-M", "far", script}).code, 0);
+  ASSERT_EQ(submitted_.size(), 2u);
+  EXPECT_EQ(submitted_[1].spec().depends_on(0).job_id(), 7u) << "Muster waits over clusters";
+  EXPECT_THAT(submitted_[1].spec().placement().clusters(), ElementsAre("far"));
   const Outcome unknown = Run({"sbatch", "-d", "afterok:99", script});
   EXPECT_EQ(unknown.code, 1);
   EXPECT_THAT(unknown.err, HasSubstr("--dependency: no such job"));
   EXPECT_THAT(Run({"sbatch", "-d", "afternotok:99?afterok:7", script}).err,
               HasSubstr("--dependency: no such job"));
   broker_.watch_jobs = [](const auto&, const auto&) { return absl::OkStatus(); };
-  EXPECT_THAT(Run({"sbatch", "-d", "afterok:8", script}).err,
+  EXPECT_THAT(Run({"sbatch", "-d", "after:8", script}).err,
               HasSubstr("--dependency: job 8 has no number of Slurm's yet"));
-  EXPECT_EQ(submitted_.size(), 1u);
+  EXPECT_EQ(submitted_.size(), 2u);
 }
 
 // As Slurm 24.11 does it; 22.05 takes afterok and afternotok for fulfilled, too.
