@@ -86,8 +86,8 @@ TEST_F(Version8Test, GoesOnWhereTheMoveOfRequestsStopped) {
       "CREATE TABLE request (job INTEGER PRIMARY KEY, request_id TEXT NOT NULL,"
       " fingerprint INTEGER NOT NULL) STRICT;"
       "INSERT INTO request SELECT id, request_id, fingerprint FROM job WHERE id > 3;"
-      "UPDATE job SET request_id = NULL, fingerprint = NULL WHERE id > 3; PRAGMA user_version = "
-      "10");
+      "UPDATE job SET request_id = NULL, fingerprint = NULL WHERE id > 3;"
+      "ALTER TABLE job DROP COLUMN failed_dependency; PRAGMA user_version = 10");
   Open();
   EXPECT_EQ(Count("job WHERE request_id IS NOT NULL AND fingerprint IS NOT NULL"), 6);
   EXPECT_EQ(Count("sqlite_schema WHERE name = 'request'"), 0);
