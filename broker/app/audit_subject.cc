@@ -21,7 +21,7 @@ using google::protobuf::Message;
 // something; none may ever hold a secret, a program or an environment.
 constexpr const char* kNamingFields[] = {
     "name",   "id",  "user", "role",   "cluster",       "project", "filter",
-    "sha256", "run", "rank", "offset", "validate_only", "kind"};
+    "sha256", "run", "rank", "offset", "validate_only", "kind",    "drain"};
 constexpr char kJobId[] = "job_id";
 constexpr char kJobIds[] = "job_ids";
 

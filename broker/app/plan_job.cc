@@ -99,6 +99,21 @@ void NoteIfFull(const v1::Cluster& cluster, v1::JobPlan* plan) {
   PutInFront(std::move(check), plan);
 }
 
+// The job would wait for the end of the cordon, or for another cluster.
+void NoteIfCordoned(const v1::Cluster& cluster, v1::JobPlan* plan) {
+  if (!cluster.has_cordon()) return;
+  plan->clear_estimated_start_time();
+  v1::ClusterCheck check;
+  check.set_subject("cordon");
+  check.set_result(v1::CHECK_RESULT_WARN);
+  check.set_seen("the cluster is " + contract::CordonText(cluster.cordon()));
+  check.set_remedy(fmt::format(
+      "Nothing, if another cluster takes it: the job waits in Muster's queue until then, "
+      "or until an operator ends the cordon (muster clusters uncordon {}).",
+      cluster.name()));
+  PutInFront(std::move(check), plan);
+}
+
 // Returns the warnings of a submit of the job: the agent's own ones, or the checks that warned.
 std::vector<v1::SubmitWarning> WarningsOf(const v1::JobPlan& plan) {
   std::vector<v1::SubmitWarning> warnings(plan.warnings().begin(), plan.warnings().end());
@@ -159,6 +174,7 @@ void AskClusters(const std::shared_ptr<Planning>& planning, const core::Clusters
           if (const auto why = not_now.find(clusters[i].name()); why != not_now.end())
             PutInFront(PoolCheck(clusters[i], why->second), &plan);
           NoteIfFull(clusters[i], &plan);
+          NoteIfCordoned(clusters[i], &plan);
           TellWarnings(&plan);
           *planning->response.add_plans() = std::move(plan);
         }

@@ -22,6 +22,7 @@ enum class UseCase : uint8_t {
   kReadClusters,
   kAskClusters,  // check and describe: the agent runs commands for it
   kForgetClusters,
+  kCordonClusters,
   kAdmitClusters,  // invite and revoke
   kBringFiles,     // find and upload by digest; no job is concerned
   kDownloadFiles,  // by digest; no job is concerned

@@ -109,6 +109,8 @@ struct PutCluster {
   uint64_t agent_epoch = 0;
   uint32_t max_active_runs = 0;
   absl::Time last_seen;
+  // The operators' wish that it takes no new runs; nothing: it takes some.
+  std::optional<v1::ClusterCordon> cordon = std::nullopt;
 };
 
 // Changes only the position in a cluster's event stream; far more frequent than the rest.

@@ -71,7 +71,7 @@ struct Cluster {
 
   const std::string& name() const { return saved.name; }
   bool is_full() const { return active >= saved.max_active_runs; }
-  bool TakesRuns() const { return session.has_value() && !is_full(); }
+  bool TakesRuns() const { return session.has_value() && !is_full() && !saved.cordon; }
   // Must be called when it is shown, after a round of placement: a run that takes the place of
   // another one in the same round leaves the cluster as full as it was.
   void NoteWhetherFull(absl::Time now) {

@@ -27,6 +27,7 @@ v1::Cluster DescribeWithoutInventory(const ClusterView& cluster) {
   out.set_agent_version(cluster.saved->agent_version);
   out.set_active_runs(cluster.active);
   out.set_max_active_runs(cluster.saved->max_active_runs);
+  if (cluster.saved->cordon) *out.mutable_cordon() = *cluster.saved->cordon;
   for (const auto& [command, calls] : cluster.scheduler_calls) {
     (*out.mutable_scheduler_calls())[command] = calls;
   }

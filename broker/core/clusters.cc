@@ -70,11 +70,13 @@ std::vector<ShownCluster> Core::Impl::TakeShownClusters(absl::Time now) {
 
 absl::Status Core::Impl::CheckShown(const Cluster& cluster) const {
   if (cluster.waits_to_be_shown) return absl::OkStatus();
-  const bool is_shown = cluster.shown != nullptr && AreAlike(*cluster.shown, ViewOf(cluster)) &&
-                        cluster.shown->saved->max_active_runs == cluster.saved.max_active_runs &&
-                        cluster.shown->saved->kind == cluster.saved.kind &&
-                        cluster.shown->saved->inventory.SerializeAsString() ==
-                            cluster.saved.inventory.SerializeAsString();
+  const bool is_shown =
+      cluster.shown != nullptr && AreAlike(*cluster.shown, ViewOf(cluster)) &&
+      cluster.shown->saved->max_active_runs == cluster.saved.max_active_runs &&
+      cluster.shown->saved->kind == cluster.saved.kind &&
+      cluster.shown->saved->cordon.has_value() == cluster.saved.cordon.has_value() &&
+      cluster.shown->saved->inventory.SerializeAsString() ==
+          cluster.saved.inventory.SerializeAsString();
   if (is_shown) return absl::OkStatus();
   return absl::InternalError(
       ToAbsl(fmt::format("cluster {} has changed, and is not to be shown", cluster.name())));

@@ -125,6 +125,14 @@ struct ForgetCluster {
   Ticket ticket = 0;
   std::string name;
 };
+// Lets a cluster take no new runs, or takes that wish back.
+struct SetCordon {
+  Ticket ticket = 0;
+  std::string name;
+  // The reason, the user and `drain`; nothing: it takes runs again. The time of a cordon that is
+  // replaced stays.
+  std::optional<v1::ClusterCordon> cordon = std::nullopt;
+};
 // Deletes jobs that have ended and need not be kept longer; nothing more will be heard of their
 // runs.
 struct DeleteJobs {
@@ -158,8 +166,8 @@ struct Tick {
   absl::Duration clock_set_by;
 };
 
-using Input = std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, DeleteJobs, SetPlaceLimits,
-                           AgentConnected, AgentReported, AgentBeat, AgentGone, Tick>;
+using Input = std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, SetCordon, DeleteJobs,
+                           SetPlaceLimits, AgentConnected, AgentReported, AgentBeat, AgentGone, Tick>;
 
 // ---- effects: carried out in order once the changes of the same Output are on disk
 
@@ -167,7 +175,7 @@ struct SubmitReply {
   Ticket ticket = 0;
   std::variant<v1::SubmitJobsResponse, contract::Refusal> result = {};
 };
-// Answers Cancel, Hold, Edit, ForgetCluster, DeleteJobs and SetPlaceLimits.
+// Answers Cancel, Hold, Edit, ForgetCluster, SetCordon, DeleteJobs and SetPlaceLimits.
 struct StatusReply {
   Ticket ticket = 0;
   std::optional<contract::Refusal> refusal = {};  // nothing: it was done

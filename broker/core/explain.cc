@@ -36,6 +36,8 @@ Obstacle WhyNot(const Requirements& job, const ClusterView& cluster,
   const Fit fit = CheckFit(job, *cluster.saved, limits);
   const int near = static_cast<int>(fit.verdict);
   if (!fit.now()) return {near, contract::LackReason(fit.lack, cluster.name())};
+  if (cluster.saved->cordon)
+    return {near, contract::Cordoned(*cluster.saved->cordon, cluster.name())};
   if (!cluster.is_connected) {
     return {near, contract::MakeReason(v1::STATE_REASON_CODE_AGENT_DISCONNECTED,
                                        {.cluster = cluster.name(), .since = cluster.last_heard})};

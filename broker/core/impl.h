@@ -134,6 +134,9 @@ class Core::Impl {
   // Ends the clusters that no lane has any more. Lanes without groups must be gone.
   void DropForgotten();
 
+  // ---- cordon.cc
+  void On(SetCordon& in, Step& step);
+
   // ---- hold.cc
   using KeysBySession = std::map<SessionId, std::vector<std::string>>;
   void On(Hold& in, Step& step);

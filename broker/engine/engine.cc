@@ -91,6 +91,10 @@ void Engine::ForgetCluster(std::string name, StatusDone done) {
   Ask(core::ForgetCluster{.name = std::move(name)}, std::move(done));
 }
 
+void Engine::SetCordon(core::SetCordon request, StatusDone done) {
+  Ask(std::move(request), std::move(done));
+}
+
 void Engine::SetPlaceLimits(std::shared_ptr<const contract::PlaceLimits> limits, StatusDone done) {
   // The lane that refuses nothing: the file of the projects has the limits already. They are few,
   // because each waits for the disk before.

@@ -75,6 +75,7 @@ class Engine {
   void HoldChosen(core::Hold request, ChosenDone done);
   void Edit(core::Edit request, StatusDone done);
   void ForgetCluster(std::string name, StatusDone done);
+  void SetCordon(core::SetCordon request, StatusDone done);
   // `done` is told when no run is assigned any more that the limits speak against.
   void SetPlaceLimits(std::shared_ptr<const contract::PlaceLimits> limits, StatusDone done);
   // Housekeeping deletes jobs that have ended.

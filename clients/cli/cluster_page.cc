@@ -200,6 +200,8 @@ std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* de
   page.Time("Last seen", cluster.last_seen(), now);
   page.Time("Answered", cluster.scheduler_observed_at(), now);
   page.Line("No answer", OneLine(cluster.scheduler_error()), Colour::kYellow);
+  if (cluster.has_cordon())
+    page.Line("Cordon", OneLine(contract::CordonText(cluster.cordon())), Colour::kYellow);
   page.Line("Runs",
             fmt::format("{} of at most {}", cluster.active_runs(), cluster.max_active_runs()));
   for (const v1::Pool& pool : cluster.inventory().pools()) {

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "clients/cli/audit_flags.h"
+#include "clients/cli/cluster_flags.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/options.h"
@@ -247,12 +248,12 @@ class Grammar {
 
   void AddClusters() {
     const auto name = [this](const std::string& text) { out_.cluster = text; };
-    Sub("clusters", Verb::kClusters,
-        "Show the clusters, or one with its pools, nodes and queue; invite or revoke its agent",
-        "clusters -o wide")
-        ->add_option("NAME", out_.cluster_words, "A cluster's name; before it: invite or revoke")
-        ->expected(1, 2)
-        ->each([](const std::string& text) { CheckNotEmpty("NAME", text); });
+    AddClusterFlags(
+        Sub("clusters", Verb::kClusters,
+            "Show the clusters, or one with its pools, nodes and queue; invite or revoke its "
+            "agent; cordon it",
+            "clusters -o wide\n  muster clusters cordon lab --reason 'new drivers'"),
+        &out_);
     AddText(Sub("check", Verb::kCheck,
                 "Check everything that jobs need on a cluster; exit with 1 if a check fails",
                 "check lab"),

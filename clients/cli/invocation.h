@@ -193,11 +193,11 @@ struct Invocation {
   std::string target;  // a path here; "-" is standard output
   // wait
   absl::Duration timeout = absl::InfiniteDuration();
-  // cancel, hold, release, update
+  // cancel, hold, release, update, clusters cordon
   std::string reason;
   std::vector<std::string> remove_labels;  // update
   // clusters, check
-  std::vector<std::string> cluster_words;  // of `clusters`: a name, or invite or revoke and a name
+  std::vector<std::string> cluster_words;  // of `clusters`: a name, or a word and a name
   std::string cluster;
   IdentityFlags identity;
   SecretFlags secret;

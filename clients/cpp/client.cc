@@ -226,6 +226,14 @@ class GrpcClient final : public Client {
     // A repeat would leave a token open that nobody has seen.
     return Call(*clusters_, &v1::ClustersService::Stub::InviteCluster, request, false);
   }
+  absl::StatusOr<v1::CordonClusterResponse> CordonCluster(
+      const v1::CordonClusterRequest& request) override {
+    return Call(*clusters_, &v1::ClustersService::Stub::CordonCluster, request, true);
+  }
+  absl::StatusOr<v1::UncordonClusterResponse> UncordonCluster(
+      const v1::UncordonClusterRequest& request) override {
+    return Call(*clusters_, &v1::ClustersService::Stub::UncordonCluster, request, true);
+  }
   absl::StatusOr<v1::RevokeClusterResponse> RevokeCluster(
       const v1::RevokeClusterRequest& request) override {
     return Call(*clusters_, &v1::ClustersService::Stub::RevokeCluster, request, true);

@@ -171,6 +171,10 @@ class Client {
       const v1::VerifyAuditRequest& request) = 0;
   virtual absl::StatusOr<v1::ForgetClusterResponse> ForgetCluster(
       const v1::ForgetClusterRequest& request) = 0;
+  virtual absl::StatusOr<v1::CordonClusterResponse> CordonCluster(
+      const v1::CordonClusterRequest& request) = 0;
+  virtual absl::StatusOr<v1::UncordonClusterResponse> UncordonCluster(
+      const v1::UncordonClusterRequest& request) = 0;
   virtual absl::StatusOr<v1::InviteClusterResponse> InviteCluster(
       const v1::InviteClusterRequest& request) = 0;
   virtual absl::StatusOr<v1::RevokeClusterResponse> RevokeCluster(

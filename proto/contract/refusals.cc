@@ -137,10 +137,10 @@ absl::Status Of(const RequestMemoryFull& fact) {
 // ---- clusters that are to be forgotten
 
 absl::Status Of(const NoSuchCluster& fact) {
-  return Error(
-      absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER",
-      fmt::format("there is no cluster \"{}\" to forget; {}", fact.cluster, Known(fact.known)),
-      {{"cluster", fact.cluster}});
+  return Error(absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER",
+               fmt::format("there is no cluster \"{}\" to {}; {}", fact.cluster, fact.wish,
+                           Known(fact.known)),
+               {{"cluster", fact.cluster}});
 }
 
 absl::Status Of(const ClusterConnected& fact) {

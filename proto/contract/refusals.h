@@ -83,11 +83,12 @@ struct RequestMemoryFull {
   uint64_t max = 0;
 };
 
-// ---- clusters that are to be forgotten
+// ---- clusters that are to be forgotten, cordoned or uncordoned
 
 struct NoSuchCluster {
   std::string cluster;
   Clusters known;
+  std::string wish = "forget";
 };
 struct ClusterConnected {
   std::string cluster;

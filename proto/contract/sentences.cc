@@ -114,6 +114,11 @@ std::string ClusterFull(const v1::StateReason& reason) {
                      reason.active_runs(), reason.max_active_runs(), held);
 }
 
+std::string ClusterCordoned(const v1::StateReason& reason) {
+  return Joined(fmt::format("the job fits; {} lets the cluster take no new runs", reason.subject()),
+                reason.detail());
+}
+
 std::string PoolUnavailable(const v1::StateReason& reason) {
   const std::string& state = reason.scheduler_reason();
   return fmt::format("pool \"{}\" takes no jobs at the moment{}", reason.pool(),
@@ -133,6 +138,8 @@ std::string SentenceOf(const v1::StateReason& reason) {
       return HostSilent(reason);
     case v1::STATE_REASON_CODE_CLUSTER_FULL:
       return ClusterFull(reason);
+    case v1::STATE_REASON_CODE_CLUSTER_CORDONED:
+      return ClusterCordoned(reason);
     case v1::STATE_REASON_CODE_POOL_UNAVAILABLE:
       return PoolUnavailable(reason);
     case v1::STATE_REASON_CODE_CANNOT_START:
@@ -155,6 +162,8 @@ std::string RemedyOf(const v1::StateReason& reason) {
       return fmt::format("muster clusters {} tells more", reason.cluster());
     case v1::STATE_REASON_CODE_HELD:
       return "muster release starts it";
+    case v1::STATE_REASON_CODE_CLUSTER_CORDONED:
+      return fmt::format("an operator ends it: muster clusters uncordon {}", reason.cluster());
     default:
       return "";
   }
@@ -236,6 +245,23 @@ v1::StateReason Unexplained(const v1::Run& run) {
     default:
       return {};
   }
+}
+
+std::string CordonText(const v1::ClusterCordon& cordon) {
+  return Joined(
+      fmt::format("cordoned by {} since {}", cordon.user(), Rfc3339(cordon.create_time())),
+      cordon.reason());
+}
+
+v1::StateReason Cordoned(const v1::ClusterCordon& cordon, const std::string& cluster) {
+  v1::StateReason reason;
+  reason.set_code(v1::STATE_REASON_CODE_CLUSTER_CORDONED);
+  reason.set_detail(cordon.reason());
+  reason.set_subject(cordon.user());
+  reason.set_cluster(cluster);
+  *reason.mutable_since() = cordon.create_time();
+  PutSentence(&reason);
+  return reason;
 }
 
 v1::StateReason HoldAsked(const v1::StateReason& waits) { return After("asked to hold", waits); }

@@ -49,6 +49,11 @@ v1::StateReason RetryDelay(const v1::Run& last, const google::protobuf::Timestam
 // not wait.
 v1::StateReason Unexplained(const v1::Run& run);
 
+// The cluster could run the job, and its operators let it take no new runs.
+v1::StateReason Cordoned(const v1::ClusterCordon& cordon, const std::string& cluster);
+// Says it without the job: "cordoned by ann since 2026-01-31T12:00:00Z: new drivers".
+std::string CordonText(const v1::ClusterCordon& cordon);
+
 // A job waits, and its cluster has been asked to hold it. It may start there all the same, so that
 // the code is that of `waits`, which is why its run waits.
 v1::StateReason HoldAsked(const v1::StateReason& waits);

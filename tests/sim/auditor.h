@@ -20,6 +20,9 @@
 //                  is followed by no other run; none of it starts after its end, and an agent that
 //                  starts after it does not launch it
 //   places         no run of a job is on a cluster that the job's project may not use
+//   cordon         an acknowledged cordon is in the store, and its cluster gets no new run until
+//   its
+//                  end is asked for
 //   conservation   submitted = queued + active + ended; after the quiet no orphan on any cluster
 //   replay         the stored transitions give the stored states
 //   progress       once the faults stop, every job ends within a bound
@@ -68,6 +71,8 @@ class Auditor {
   void CancelAcknowledged(uint64_t job);
   void HoldAcknowledged(uint64_t job);
   void ReleaseAcknowledged(uint64_t job);
+  void CordonAcknowledged(const std::string& cluster);
+  void UncordonAsked(const std::string& cluster) { cordoned_.erase(cluster); }
   void Watched(uint64_t job, const v1::Transition& transition);
 
   // ---- the broker
@@ -143,6 +148,8 @@ class Auditor {
   // Checks that the end of a run was followed by what its job's policy and the truth ask for.
   void CheckFollowed(const std::string& run_key, const RunBook& run, const JobBook& book);
   void CheckPlace(const core::PutRun& change, const JobBook& book);
+  // Checks that the cluster of a run that has just been assigned takes some.
+  void CheckCordon(const v1::Run& run);
   void CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& update);
   void CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckEnd(const std::string& run_key, const v1::Run& run, const JobBook& book);
@@ -166,6 +173,8 @@ class Auditor {
   absl::Time last_clock_jump_ = absl::InfinitePast();  // of the broker's machine
   uint64_t broker_epoch_ = 0;
   std::map<std::string, uint64_t> agent_epochs_;
+  std::set<std::string> cordoned_;        // acknowledged, and nobody has asked for the end
+  std::set<std::string> stored_cordons_;  // committed
 };
 
 }  // namespace muster::sim

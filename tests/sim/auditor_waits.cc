@@ -75,6 +75,18 @@ void Auditor::CheckPlace(const core::PutRun& change, const JobBook& book) {
                              change.run.cluster()));
 }
 
+void Auditor::CordonAcknowledged(const std::string& cluster) {
+  cordoned_.insert(cluster);
+  if (!stored_cordons_.contains(cluster))
+    Fail("cordon", fmt::format("the cordon of {} is acknowledged and not stored", cluster));
+}
+
+void Auditor::CheckCordon(const v1::Run& run) {
+  if (!stored_cordons_.contains(run.cluster()) && !cordoned_.contains(run.cluster())) return;
+  Fail("cordon",
+       fmt::format("run {} is new on {}, which is cordoned", run.run_key(), run.cluster()));
+}
+
 void Auditor::CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& update) {
   if (!update.retry_time || !book->wait_ends || *update.retry_time == *book->wait_ends) return;
   // The rest of a wait stays the same when the clock is set.

@@ -40,6 +40,9 @@ void SimBroker::Start() {
     if (world_.Has(Mutation::kForgetRetryTimes)) job.retry_time.reset();
     if (world_.Has(Mutation::kForgetHolds)) job.hold = core::HoldState::kNone;
   }
+  for (core::PutCluster& cluster : restored->clusters) {
+    if (world_.Has(Mutation::kForgetCordons)) cluster.cordon.reset();
+  }
   if (!world_.Has(Mutation::kForgetLimits)) {
     contract::PlaceLimits limits;
     limits[std::string(kPickyProject)].clusters.emplace_back(kPickyCluster);
@@ -259,6 +262,12 @@ void SimBroker::Cancel(core::Cancel request, StatusDone done) {
 }
 
 void SimBroker::Hold(core::Hold request, StatusDone done) {
+  request.ticket = ++last_ticket_;
+  wishes_[request.ticket] = std::move(done);
+  Take(std::move(request));
+}
+
+void SimBroker::Cordon(core::SetCordon request, StatusDone done) {
   request.ticket = ++last_ticket_;
   wishes_[request.ticket] = std::move(done);
   Take(std::move(request));

@@ -69,6 +69,7 @@ TEST(Simulation, HasEveryFaultInSomeSeed) {
                            "another run after a failure",
                            "hold came too late",
                            "run held on its cluster",
+                           "cluster cordoned",
                            "submit repeated after its answer"}) {
     EXPECT_GT(counts[what], 0u) << what;
   }

@@ -36,6 +36,7 @@ enum class Mutation {
   kForgetHolds,            // a restarted broker does not know which jobs are held
   kRetryPlainFailures,     // the backend takes every failure for the cluster's fault
   kForgetLimits,           // a restarted broker does not know what projects may use
+  kForgetCordons,          // a restarted broker does not know which clusters are cordoned
   kWatchSkips,             // a resumed watch begins one transition too late
 };
 
@@ -67,6 +68,7 @@ inline constexpr MutationName kMutations[] = {
     {Mutation::kForgetHolds, "forget-holds"},
     {Mutation::kRetryPlainFailures, "retry-plain-failures"},
     {Mutation::kForgetLimits, "forget-limits"},
+    {Mutation::kForgetCordons, "forget-cordons"},
     {Mutation::kWatchSkips, "watch-skips"},
 };
 

@@ -74,7 +74,7 @@ class Restorer {
     return ForEachRow(
         database_,
         "SELECT name, kind, inventory, agent_version, journal_id, acked_event_sequence,"
-        " agent_epoch, max_active_runs, last_seen FROM cluster ORDER BY name",
+        " agent_epoch, max_active_runs, last_seen, cordon FROM cluster ORDER BY name",
         [this](const Statement& row) {
           core::PutCluster& cluster = out_.clusters.emplace_back();
           cluster.name = row.Text(0);
@@ -85,6 +85,11 @@ class Restorer {
           cluster.agent_epoch = row.Int(6);
           cluster.max_active_runs = static_cast<uint32_t>(row.Int(7));
           cluster.last_seen = absl::FromUnixMicros(row.Int(8));
+          if (!row.IsNull(9)) {
+            absl::Status status =
+                Parse(database_, "cluster", row.Blob(9), &cluster.cordon.emplace());
+            if (!status.ok()) return status;
+          }
           return Parse(database_, "cluster", row.Blob(2), &cluster.inventory);
         });
   }

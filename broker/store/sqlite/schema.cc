@@ -197,6 +197,11 @@ UPDATE job SET
   WHERE exit_code = 0 AND state <> 5;
 )sql";
 
+// Adds the operators' wish that a cluster takes no new runs.
+constexpr std::string_view kVersion13 = R"sql(
+ALTER TABLE cluster ADD COLUMN cordon BLOB;  -- a ClusterCordon; null: it takes some
+)sql";
+
 // The steps that bring a file to the next version: first those that take a transaction for each
 // part, until they answer false; then, in one transaction, SQL and what takes code.
 struct Step {
@@ -217,7 +222,8 @@ constexpr Step kSteps[] = {{kVersion1},
                            {kVersion9},
                            {kVersion10},
                            {kVersion11, nullptr, MoveSomeRequests},
-                           {kVersion12}};
+                           {kVersion12},
+                           {kVersion13}};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {

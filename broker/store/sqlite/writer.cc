@@ -114,8 +114,8 @@ absl::Status Writer::Prepare() {
       {&put_usage_, "UPDATE run SET run = ?, changed = ? WHERE id = ?"},
       {&put_cluster_,
        "INSERT OR REPLACE INTO cluster (name, kind, inventory, agent_version, journal_id,"
-       " acked_event_sequence, agent_epoch, max_active_runs, last_seen)"
-       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+       " acked_event_sequence, agent_epoch, max_active_runs, last_seen, cordon)"
+       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {&advance_cluster_, "UPDATE cluster SET acked_event_sequence = ? WHERE name = ?"},
       {&remove_cluster_, "DELETE FROM cluster WHERE name = ?"},
       {&put_epoch_, "UPDATE broker SET epoch = ?"},
@@ -296,7 +296,9 @@ absl::Status Writer::AppendTransitions() {
 
 absl::Status Writer::Apply(const core::PutCluster& change) {
   change.inventory.SerializeToString(&buffer_);
-  return put_cluster_.Start()
+  std::string cordon;
+  if (change.cordon) change.cordon->SerializeToString(&cordon);
+  put_cluster_.Start()
       .Bind(std::string_view(change.name))
       .Bind(static_cast<int>(change.kind))
       .BindBlob(buffer_)
@@ -305,8 +307,9 @@ absl::Status Writer::Apply(const core::PutCluster& change) {
       .Bind(change.acked_event_sequence)
       .Bind(change.agent_epoch)
       .Bind(change.max_active_runs)
-      .Bind(absl::ToUnixMicros(change.last_seen))
-      .Run();
+      .Bind(absl::ToUnixMicros(change.last_seen));
+  change.cordon ? put_cluster_.BindBlob(cordon) : put_cluster_.BindNull();
+  return put_cluster_.Run();
 }
 
 absl::Status Writer::Apply(const core::AdvanceCluster& change) {

@@ -40,6 +40,7 @@ const std::set<std::string_view> kWithoutJob = {
     "ClustersService.GetCluster",      "ClustersService.CheckCluster",
     "ClustersService.DescribeCluster", "ClustersService.ForgetCluster",
     "ClustersService.InviteCluster",   "ClustersService.RevokeCluster",
+    "ClustersService.CordonCluster",   "ClustersService.UncordonCluster",
     "IdentityService.WhoAmI",          "IdentityService.CreateToken",
     "IdentityService.ListTokens",      "IdentityService.RevokeToken",
     "ProjectsService.CreateProject",   "ProjectsService.UpdateProject",

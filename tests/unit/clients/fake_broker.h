@@ -46,6 +46,8 @@ class FakeBroker {
   Answer<v1::ListClustersRequest, v1::ListClustersResponse> list_clusters;
   Answer<v1::GetClusterRequest, v1::GetClusterResponse> get_cluster;
   Answer<v1::ForgetClusterRequest, v1::ForgetClusterResponse> forget_cluster;
+  Answer<v1::CordonClusterRequest, v1::CordonClusterResponse> cordon_cluster;
+  Answer<v1::UncordonClusterRequest, v1::UncordonClusterResponse> uncordon_cluster;
   Answer<v1::CheckClusterRequest, v1::CheckClusterResponse> check_cluster;
   Answer<v1::DescribeClusterRequest, v1::DescribeClusterResponse> describe_cluster;
   Stream<v1::WatchJobsRequest, v1::WatchJobsResponse> watch_jobs;
