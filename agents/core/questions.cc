@@ -82,6 +82,7 @@ agent::v1::AgentAnswer Questions::Answer(const agent::v1::AgentQuestion& questio
       return answer;
     }
     case agent::v1::AgentQuestion::kSendFiles:
+    case agent::v1::AgentQuestion::kSignal:
     case agent::v1::AgentQuestion::QUESTION_NOT_SET:
       break;
   }

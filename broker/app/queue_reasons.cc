@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/time/clock.h"
 #include "broker/app/project_limits.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
@@ -32,7 +33,7 @@ class Reasons {
     auto known = reasons_.find(requirements);
     if (known == reasons_.end()) {
       if (reasons_.size() == kMaxExplained) return;
-      v1::StateReason reason = core::WhyQueued(requirements, *clusters_, *limits_);
+      v1::StateReason reason = core::WhyQueued(requirements, *clusters_, *limits_, absl::Now());
       known = reasons_.emplace(std::move(requirements), std::move(reason)).first;
     }
     room_->Put(known->second, job);

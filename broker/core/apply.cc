@@ -27,6 +27,11 @@ Core::Impl::Standing Core::Impl::StandingOf(uint64_t id, const Job& job) const {
   if (!job.is_on_cluster()) return standing;
   standing.cluster = clusters_[job.cluster()].get();
   standing.is_held = job.held();
+  // A held run takes no room and no turn.
+  if (!standing.is_held) {
+    const bool waits = job.state() == v1::JOB_STATE_PENDING;
+    standing.phase = waits ? placement::Phase::kWaits : placement::Phase::kRuns;
+  }
   return standing;
 }
 
@@ -36,6 +41,15 @@ void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before) {
   queued_ -= before.is_queued;
   if (before.is_in_line && !now.is_in_line) StepAside(id, job);
   if (!before.is_in_line && now.is_in_line) LineUp(id, job);
+  if (before.cluster != now.cluster || before.phase != now.phase) {
+    const Requirements& requirements = groups_.at(job.group)->requirements;
+    for (const auto& [standing, adds] : {std::pair(&before, false), std::pair(&now, true)}) {
+      if (standing->cluster == nullptr) continue;
+      ++standing->cluster->load_version;
+      placement::Load& load = standing->cluster->load;
+      adds ? load.Add(requirements, standing->phase) : load.Remove(requirements, standing->phase);
+    }
+  }
   if (before.cluster != nullptr) {
     --before.cluster->active;
     before.cluster->held -= before.is_held;

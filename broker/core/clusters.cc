@@ -24,6 +24,7 @@ ClusterView ViewOf(const Cluster& cluster) {
   view.active = cluster.active;
   view.held = cluster.held;
   view.full_since = cluster.full_since;
+  view.load = cluster.load;
   return view;
 }
 
@@ -32,7 +33,7 @@ bool AreAlike(const ClusterView& a, const ClusterView& b) {
          a.scheduler_observed_at == b.scheduler_observed_at &&
          a.scheduler_error == b.scheduler_error && a.scheduler_calls == b.scheduler_calls &&
          a.cloned_at == b.cloned_at && a.active == b.active && a.held == b.held &&
-         a.full_since == b.full_since;
+         a.full_since == b.full_since && a.load.pools() == b.load.pools();
 }
 
 }  // namespace

@@ -166,8 +166,9 @@ struct Tick {
   absl::Duration clock_set_by;
 };
 
-using Input = std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, SetCordon, DeleteJobs,
-                           SetPlaceLimits, AgentConnected, AgentReported, AgentBeat, AgentGone, Tick>;
+using Input =
+    std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, SetCordon, DeleteJobs, SetPlaceLimits,
+                 AgentConnected, AgentReported, AgentBeat, AgentGone, Tick>;
 
 // ---- effects: carried out in order once the changes of the same Output are on disk
 

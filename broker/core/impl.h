@@ -21,6 +21,7 @@
 #include "broker/core/fit.h"
 #include "broker/core/groups.h"
 #include "broker/core/job_table.h"
+#include "broker/core/placement/choice.h"
 #include "broker/core/refits.h"
 #include "broker/core/request_memory.h"
 #include "broker/core/retry_queue.h"
@@ -76,6 +77,7 @@ class Core::Impl {
     bool is_in_line = false;     // its group's line has it
     Cluster* cluster = nullptr;  // the cluster that has its run, which has not ended
     bool is_held = false;        // its run is held there
+    placement::Phase phase = placement::Phase::kNone;  // its part in the use of that cluster
   };
   // Changes the state of a job; there is no other way. Takes the job to its next stage, moves it
   // between queues and counters, and records the step. If the change is illegal, it is counted,
@@ -214,6 +216,19 @@ class Core::Impl {
   // records why: `transition` has the evidence and the kind.
   void MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step& step);
 
+  // ---- starts.cc
+  // The part of a run that expectations of its cluster are made from.
+  struct RunLook {
+    bool has_ended = false;
+    bool has_started = false;
+    bool queues = false;  // the scheduler says that it waits for room
+  };
+  static RunLook LookAt(const v1::Run& run);
+  // Takes over what a report has changed, in a run that looked so before it.
+  void NoteReport(Cluster* cluster, RunId id, const v1::Run& run, const RunLook& before,
+                  absl::Time now);
+  absl::Status CheckLoads() const;
+
   // ---- refit.cc
   void On(SetPlaceLimits& in, Step& step);
   // Returns the clusters whose last inventory fits, connected or not.
@@ -229,7 +244,7 @@ class Core::Impl {
 
   // ---- place.cc
   struct Contender;
-  void AssignNext(Lane* lane, Cluster* cluster, Step& step,
+  void AssignNext(Lane* lane, const placement::Choices::Choice& choice, Step& step,
                   std::map<SessionId, std::vector<agent::v1::Assignment>>* assignments);
   static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
 

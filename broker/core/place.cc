@@ -1,5 +1,5 @@
-// Decides which queued job goes where: connected clusters are tried in the order of their names,
-// and the first that fits and has room gets the job.
+// Decides which queued job goes where: of the connected clusters that fit and take runs, the one
+// where the job is expected to start first gets it (placement/estimate.h).
 #include <queue>
 #include <utility>
 
@@ -44,22 +44,25 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   std::map<SessionId, std::vector<agent::v1::Assignment>> assignments;
   int assigned = ResendRuns(options_.max_assignments_per_round, step);
   checks = options_.max_fit_checks_per_round;
+  placement::Choices choices(now);
   while (!contenders.empty() && assigned < options_.max_assignments_per_round && checks > 0) {
     const Contender next = contenders.top();
     contenders.pop();
     if (next.lane->empty() || next.lane->first_turn() != next.turn) continue;
     size_t from = next.from;
-    Cluster* cluster = FirstWithRoom(next.lane->fits, &from);
-    if (cluster == nullptr) continue;
+    if (FirstWithRoom(next.lane->fits, &from) == nullptr) continue;
     Group* group = next.lane->first_group();
-    if (Refits::IsStale(*group, *cluster)) {
+    const auto choice = choices.Best(*group, next.lane->fits, &checks);
+    if (!choice) continue;
+    if (Refits::IsStale(*group, *choice->cluster)) {
       Refit(group, &checks);
+      choices.Forget(*group);
       // The group may be in another lane now, and the jobs behind this one move up.
       if (group->project->lane != next.lane) contend(group->project->lane, 0);
       contend(next.lane, from);
       continue;
     }
-    AssignNext(next.lane, cluster, step, &assignments);
+    AssignNext(next.lane, *choice, step, &assignments);
     ++assigned;
     contend(next.lane, from);
   }
@@ -73,8 +76,9 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   return assigned == options_.max_assignments_per_round || checks <= 0 || !is_done;
 }
 
-void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
+void Core::Impl::AssignNext(Lane* lane, const placement::Choices::Choice& choice, Step& step,
                             std::map<SessionId, std::vector<agent::v1::Assignment>>* assignments) {
+  Cluster* const cluster = choice.cluster;
   const uint64_t id = lane->first_turn().job;
   Job& job = jobs_.at(id);
   const RunId run_id{id, job.runs() + 1u};
@@ -82,6 +86,8 @@ void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
   transition.set_run(run_id.number);
   transition.set_run_state(v1::RUN_STATE_ASSIGNED);
   *transition.mutable_evidence() = BrokerEvidence(contract::AssignedTo(cluster->name()), step.now);
+  // As it was before this run took its room.
+  auto estimate = placement::ToShow(choice.estimate, cluster->load, step.now);
   Apply(id, job, {contract::JobEvent::kAssign, cluster->index}, std::move(transition), step);
 
   const std::string key = contract::RunKey{instance_, id, run_id.number}.ToString();
@@ -91,8 +97,10 @@ void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
   assignment.set_run(run_id.number);
   (*assignments)[*cluster->session].push_back(std::move(assignment));
   step.runs.emplace_back(cluster, run_id);
-  cluster->runs.emplace(run_id, std::make_unique<v1::Run>(
-                                    AssignedRun(run_id.number, key, cluster->name(), step.now)));
+  auto run = std::make_unique<v1::Run>(AssignedRun(run_id.number, key, cluster->name(), step.now));
+  if (estimate) *run->mutable_start_estimate() = *std::move(estimate);
+  cluster->runs.emplace(run_id, std::move(run));
+  cluster->places.emplace(run_id, choice.estimate.places);
 }
 
 }  // namespace muster::core

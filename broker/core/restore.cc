@@ -67,6 +67,9 @@ void Core::Impl::RestoreRuns(std::vector<PutRun> runs) {
       job->second.FindCluster(cluster->index);
       Recount(id.job, job->second, before);
     }
+    const bool queues = job != jobs_.end() && LookAt(saved.run).queues;
+    if (queues)
+      cluster->load.CountQueueing(groups_.at(job->second.group)->requirements, /*begins=*/true);
     cluster->runs.emplace(id, std::make_unique<v1::Run>(std::move(saved.run)));
   }
 }

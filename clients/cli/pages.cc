@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "clients/cli/estimates.h"
 #include "clients/cli/page.h"
 #include "clients/cli/render.h"
 #include "clients/cli/slurm/array_jobs.h"
@@ -226,6 +227,8 @@ void AppendRun(const v1::Job& job, const v1::Run& run, const Style& style, absl:
   if (run.has_progress()) page->Line("Progress", ProgressText(run.progress(), now));
   page->Line("Reason", OneLine(run.state_reason().message()));
   page->Time("Assigned", run.assign_time(), now);
+  if (run.has_start_estimate())
+    page->Line("Estimate", EstimateText(run.start_estimate(), ToTime(run.assign_time())));
   page->Time("Started", run.start_time(), now);
   page->Time("Ended", run.end_time(), now);
   if (run.has_usage()) page->Line("Used", UsageText(run.usage()));

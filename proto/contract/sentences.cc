@@ -307,6 +307,7 @@ void SayTimeLimit(const v1::JobSpec& spec, v1::Failure* failure) {
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters) {
   if (clusters.empty()) return {};
   v1::StateReason reason = clusters.front();
+  reason.clear_start_estimate();  // each cluster has its own
   std::string text;
   for (size_t i = 0; i < clusters.size(); ++i) {
     if (i < kMaxNamedClusters) {

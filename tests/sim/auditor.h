@@ -21,8 +21,7 @@
 //                  starts after it does not launch it
 //   places         no run of a job is on a cluster that the job's project may not use
 //   cordon         an acknowledged cordon is in the store, and its cluster gets no new run until
-//   its
-//                  end is asked for
+//                  its end is asked for
 //   conservation   submitted = queued + active + ended; after the quiet no orphan on any cluster
 //   replay         the stored transitions give the stored states
 //   progress       once the faults stop, every job ends within a bound
