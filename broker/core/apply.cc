@@ -46,6 +46,7 @@ void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before) {
     now.cluster->held += now.is_held;
     Show(now.cluster);
   }
+  CountInAccounts(job, before, now);
 }
 
 }  // namespace muster::core

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "broker/core/amounts.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/job.pb.h"
 #include "muster/v1/job_spec.pb.h"
@@ -132,14 +133,31 @@ struct DeleteJob {
   uint64_t id = 0;
 };
 
-using Change = std::variant<InsertJob, UpdateJob, EditJob, PutRun, PutUsage, AppendTransition,
-                            PutCluster, AdvanceCluster, RemoveCluster, PutBrokerEpoch, DeleteJob>;
+// The use of a user in a project, in amounts times seconds, as it was at a time. It replaces what
+// was stored of it.
+struct PutUse {
+  std::string project;
+  std::string user;
+  Amounts used = {};
+  absl::Time at;
+};
+
+// The rest of a use is not worth keeping.
+struct RemoveUse {
+  std::string project;
+  std::string user;
+};
+
+using Change =
+    std::variant<InsertJob, UpdateJob, EditJob, PutRun, PutUsage, AppendTransition, PutCluster,
+                 AdvanceCluster, RemoveCluster, PutBrokerEpoch, DeleteJob, PutUse, RemoveUse>;
 using Changes = std::vector<Change>;
 
 // A job that has not ended, from which the core is restored.
 struct LiveJob {
   uint64_t id = 0;
   uint32_t requirements = 0;  // index into Restored::requirements
+  uint32_t user = 0;          // index into Restored::users
   int32_t priority = 0;
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   uint64_t job_sequence = 0;

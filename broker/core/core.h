@@ -21,7 +21,9 @@
 #include "broker/core/changes.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
+#include "broker/core/use_view.h"
 #include "contract/place_limits.h"
+#include "contract/project_shares.h"
 #include "contract/refusals.h"
 #include "contract/sentences.h"
 #include "muster/agent/v1/agent_link.pb.h"
@@ -41,6 +43,10 @@ struct Options {
   int silent_heartbeats = 3;  // a connection that missed as many is closed
   uint64_t max_queued_jobs =
       10'000'000;  // QUEUED jobs held in memory (<= 700 B each); more are refused
+  // QUEUED jobs of one user whose submits say that bounds hold for the user; 0: no bound.
+  // One user's script leaves nine tenths of the queue to the others.
+  uint64_t max_queued_jobs_per_user = 1'000'000;
+  absl::Duration half_life = absl::Hours(24 * 7);   // of the use by which projects share
   absl::Duration request_memory = absl::Hours(24);  // how long a request_id outlives its job
   // Most requests remembered at the same time, at about 60 B each; more are refused until older
   // ones expire.
@@ -85,6 +91,7 @@ struct Submit {
   std::string user;
   bool validate_only = false;
   std::optional<RerunRequest> rerun = std::nullopt;
+  bool is_bounded = false;  // max_queued_jobs_per_user holds for the user
 };
 struct Cancel {
   Ticket ticket = 0;
@@ -136,6 +143,13 @@ struct SetPlaceLimits {
   Ticket ticket = 0;
   std::shared_ptr<const contract::PlaceLimits> limits;
 };
+// Says anew which shares and quotas projects have. Runs and jobs that there are stay.
+struct SetShares {
+  Ticket ticket = 0;
+  std::shared_ptr<const contract::ProjectShares> shares;
+};
+// The process is about to end: what projects have used until now is to be stored.
+struct KeepUse {};
 struct AgentConnected {
   SessionId session = 0;
   agent::v1::AgentHello hello;
@@ -158,8 +172,9 @@ struct Tick {
   absl::Duration clock_set_by;
 };
 
-using Input = std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, DeleteJobs, SetPlaceLimits,
-                           AgentConnected, AgentReported, AgentBeat, AgentGone, Tick>;
+using Input =
+    std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, DeleteJobs, SetPlaceLimits, SetShares,
+                 KeepUse, AgentConnected, AgentReported, AgentBeat, AgentGone, Tick>;
 
 // ---- effects: carried out in order once the changes of the same Output are on disk
 
@@ -167,7 +182,7 @@ struct SubmitReply {
   Ticket ticket = 0;
   std::variant<v1::SubmitJobsResponse, contract::Refusal> result = {};
 };
-// Answers Cancel, Hold, Edit, ForgetCluster, DeleteJobs and SetPlaceLimits.
+// Answers Cancel, Hold, Edit, ForgetCluster, DeleteJobs, SetPlaceLimits and SetShares.
 struct StatusReply {
   Ticket ticket = 0;
   std::optional<contract::Refusal> refusal = {};  // nothing: it was done
@@ -202,6 +217,7 @@ struct Output {
   // The clusters to show to readers before the first effect. The core's caller fills this in from
   // TakeShownClusters.
   std::vector<ShownCluster> clusters;
+  std::vector<ShownUse> uses;  // likewise, from TakeShownUses
   std::vector<Effect> effects;
 };
 
@@ -213,13 +229,17 @@ struct Restored {
   uint64_t next_sequence = 1;
   // The requirements of `jobs`, without duplicates: see RequirementsOf and RequirementsList.
   std::vector<Requirements> requirements;
+  std::vector<std::string> users;  // of `jobs`, without duplicates
   std::vector<PutCluster> clusters;
   std::vector<LiveJob> jobs;  // not ended
   // Runs that have not ended, and ended ones of whose logs more may come.
   std::vector<PutRun> runs;
   std::vector<RememberedRequest> requests;
+  std::vector<PutUse> uses;
   // The places that projects may use, from the broker's file of projects; null: all.
   std::shared_ptr<const contract::PlaceLimits> limits = nullptr;
+  // The shares and quotas of projects, likewise; null: nobody has made a project.
+  std::shared_ptr<const contract::ProjectShares> shares = nullptr;
 };
 
 struct Counters {
@@ -246,6 +266,8 @@ class Core {
   // Returns the clusters that have changed since the last call, once each; the first call returns
   // all. Call it after PlaceJobs: a cluster is full or not as it is then.
   std::vector<ShownCluster> TakeShownClusters(absl::Time now);
+  // The same for what projects have and use.
+  std::vector<ShownUse> TakeShownUses();
 
   // The place of the latest change among all changes, including those of earlier processes.
   uint64_t last_sequence() const;

@@ -16,6 +16,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "broker/core/accounts.h"
 #include "broker/core/cluster.h"
 #include "broker/core/core.h"
 #include "broker/core/fit.h"
@@ -37,6 +38,7 @@ class Core::Impl {
   void Handle(Input input, absl::Time now, Output* out);
   bool PlaceJobs(absl::Time now, Output* out);
   std::vector<ShownCluster> TakeShownClusters(absl::Time now);
+  std::vector<ShownUse> TakeShownUses() { return accounts_.TakeShown(); }
   uint64_t last_sequence() const { return next_sequence_ - 1; }
   Counters counters() const;
   absl::Status CheckInvariants() const;
@@ -87,7 +89,11 @@ class Core::Impl {
 
   // ---- restore.cc
   void RestoreClusters(std::vector<PutCluster> clusters);
-  void RestoreJobs(std::vector<Requirements> requirements, const std::vector<LiveJob>& jobs);
+  void RestoreJobs(std::vector<Requirements> requirements, const std::vector<std::string>& users,
+                   const std::vector<LiveJob>& jobs);
+  // Returns the group of the user's jobs with these requirements. `latest`: that of the last call
+  // with them, which has them then; null: there was none.
+  Group* RestoreGroup(const std::string& user, Requirements* requirements, Group** latest);
   void RestoreRuns(std::vector<PutRun> runs);
   void RestoreRequests(const std::vector<RememberedRequest>& requests);
 
@@ -104,6 +110,23 @@ class Core::Impl {
   // another. The tasks of an array must be one after the other.
   static void LeaveSplitArrays(std::vector<Candidate>* candidates);
   std::optional<contract::Refusal> CheckRoom(const std::vector<Candidate>& candidates) const;
+
+  // ---- quotas.cc
+  void On(SetShares& in, Step& step);
+  void On(KeepUse& in, Step& step);
+  // Refuses a submit with which a project, or a user, would have more queued jobs than it may.
+  std::optional<contract::Refusal> CheckQueueQuotas(const Submit& in,
+                                                    const std::vector<Candidate>& candidates) const;
+  // Refuses a job that needs more GPUs than a quota allows in all.
+  std::optional<contract::Refusal> CheckBeyondQuota(const Requirements& requirements,
+                                                    const std::string& user) const;
+  // Counts a job that begins or ends to wait, and a run that begins or ends.
+  void CountInAccounts(const Job& job, const Standing& before, const Standing& now);
+  // Once a minute: stores what was used, and brings the order of service up to now.
+  void KeepAccounts(Step& step);
+  // Takes over what the connected clusters have, if that has changed.
+  void RecountCapacity();
+
   uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
   std::optional<contract::Refusal> CheckNamedClusters(const v1::JobSpec& spec) const;
   std::optional<contract::Refusal> CheckPlaceable(const v1::JobSpec& spec,
@@ -215,8 +238,8 @@ class Core::Impl {
   void On(SetPlaceLimits& in, Step& step);
   // Returns the clusters whose last inventory fits, connected or not.
   ClusterSet FittingClusters(const Requirements& requirements) const;
-  // Returns the group of such jobs, and makes it if there is none yet.
-  Group* GroupFor(Requirements requirements);
+  // Returns the group of such jobs of the user, and makes it if there is none yet.
+  Group* GroupFor(Requirements requirements, const std::string& user);
   // Counts one job of the group less, because it has ended; a group without jobs is removed.
   void LeaveGroup(uint32_t id);
   // Puts the group into the lane that is right now. Takes the costs from the budget.
@@ -226,8 +249,10 @@ class Core::Impl {
 
   // ---- place.cc
   struct Contender;
-  void AssignNext(Lane* lane, Cluster* cluster, Step& step,
+  void AssignNext(uint64_t id, Cluster* cluster, Step& step,
                   std::map<SessionId, std::vector<agent::v1::Assignment>>* assignments);
+  // Passes the queue over for as long as a quota speaks against its jobs. True: one does.
+  bool ParkIfOverQuota(UserQueue* queue);
   static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
 
   // ---- queue upkeep, in core.cc
@@ -240,6 +265,8 @@ class Core::Impl {
   // `in_line`: number of ready jobs; `by_group`: number of jobs of each group.
   absl::Status CheckWaiting(uint64_t in_line,
                             const absl::flat_hash_map<uint32_t, uint64_t>& by_group) const;
+  // Checks the counts of the accounts against all jobs.
+  absl::Status CheckAccounts() const;
   // Checks the lane of a group that is known to be in the right one.
   absl::Status CheckLaneOf(const Group& group) const;
 
@@ -256,7 +283,11 @@ class Core::Impl {
   uint64_t queued_ = 0;
   RetryQueue retries_;
   Groups groups_;
-  WaitingTree waiting_;
+  Accounts accounts_;
+  WaitingTree waiting_{&accounts_};
+  bool is_capacity_stale_ = true;
+  uint64_t entries_ = 0;  // entries of contenders, of all rounds
+  absl::Time accounts_kept_ = absl::InfinitePast();
   std::shared_ptr<const contract::PlaceLimits> limits_;  // never null
   Refits refits_;
   RequestMemory requests_;

@@ -1,10 +1,12 @@
 // Decides which queued job goes where: connected clusters are tried in the order of their names,
-// and the first that fits and has room gets the job.
+// and the first that fits and has room gets the job. The job is the first one of the project whose
+// turn it is (service_turn.h).
 #include <queue>
 #include <utility>
 
 #include "broker/core/impl.h"
 #include "broker/core/run_machine.h"
+#include "broker/core/service_turn.h"
 #include "contract/run_key.h"
 #include "contract/sentences.h"
 
@@ -18,50 +20,63 @@ Cluster* Core::Impl::FirstWithRoom(const ClusterSet& fits, size_t* from) {
   return nullptr;
 }
 
-// The lanes that may have the next job, by the turn of its first job. A lane may be here several
-// times; the entry with the turn of its present first job counts.
+// The projects of lanes that may have the next job, by their turns. A project may be here several
+// times for a lane; the latest entry counts. Within a round a turn only gets later, but for groups
+// that join, which make an entry.
 struct Core::Impl::Contender {
-  Turn turn;
-  Lane* lane;
-  size_t from = 0;  // clusters of the lane before this one have no room
-  bool operator>(const Contender& other) const { return turn > other.turn; }
+  ServiceTurn turn;
+  ProjectQueue* project;
+  size_t from = 0;     // clusters of the lane before this one have no room
+  uint64_t entry = 0;  // see ProjectQueue
+  bool operator>(const Contender& other) const { return other.turn < turn; }
 };
 
 bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   Step step = Begin(now, out);
-  waiting_.DropLanesWithoutGroups();
+  waiting_.DropEmpty();
+  RecountCapacity();
   DropForgotten();
   int64_t checks = options_.max_fit_checks_per_round;
   RefitSome(&checks);
 
   std::priority_queue<Contender, std::vector<Contender>, std::greater<>> contenders;
-  const auto contend = [&](Lane* lane, size_t from) {
-    if (!lane->empty() && FirstWithRoom(lane->fits, &from) != nullptr) {
-      contenders.push({lane->first_turn(), lane, from});
-    }
+  const auto contend = [&](ProjectQueue* project, size_t from) {
+    if (project->empty() || Accounts::IsFull(*project->account)) return;
+    if (FirstWithRoom(project->lane->fits, &from) == nullptr) return;
+    project->entry = ++entries_;
+    contenders.push({ServiceTurnOf(*project), project, from, project->entry});
   };
-  waiting_.ForEachLane([&](Lane* lane) { contend(lane, 0); });
+  waiting_.ForEachLane([&](Lane* lane) {
+    size_t from = 0;
+    if (FirstWithRoom(lane->fits, &from) == nullptr) return;
+    for (auto& [name, project] : lane->projects) contend(&project, from);
+  });
   std::map<SessionId, std::vector<agent::v1::Assignment>> assignments;
   int assigned = ResendRuns(options_.max_assignments_per_round, step);
   checks = options_.max_fit_checks_per_round;
   while (!contenders.empty() && assigned < options_.max_assignments_per_round && checks > 0) {
     const Contender next = contenders.top();
     contenders.pop();
-    if (next.lane->empty() || next.lane->first_turn() != next.turn) continue;
+    ProjectQueue* const project = next.project;
+    if (project->entry != next.entry || project->empty()) continue;
     size_t from = next.from;
-    Cluster* cluster = FirstWithRoom(next.lane->fits, &from);
+    Cluster* cluster = FirstWithRoom(project->lane->fits, &from);
     if (cluster == nullptr) continue;
-    Group* group = next.lane->first_group();
+    Group* group = project->first_group();
+    if (next.turn != ServiceTurnOf(*project) || ParkIfOverQuota(group->queue)) {
+      contend(project, from);
+      continue;
+    }
     if (Refits::IsStale(*group, *cluster)) {
       Refit(group, &checks);
       // The group may be in another lane now, and the jobs behind this one move up.
-      if (group->project->lane != next.lane) contend(group->project->lane, 0);
-      contend(next.lane, from);
+      if (group->queue->project != project) contend(group->queue->project, 0);
+      contend(project, from);
       continue;
     }
-    AssignNext(next.lane, cluster, step, &assignments);
+    AssignNext(project->first_turn().job, cluster, step, &assignments);
     ++assigned;
-    contend(next.lane, from);
+    contend(project, from);
   }
   for (auto& [session, batch] : assignments) {
     out->effects.push_back(SendAssignments{session, std::move(batch)});
@@ -73,9 +88,17 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   return assigned == options_.max_assignments_per_round || checks <= 0 || !is_done;
 }
 
-void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
+bool Core::Impl::ParkIfOverQuota(UserQueue* queue) {
+  const auto reached = accounts_.FindReached(*queue->account, queue->gpus);
+  if (!reached) return false;
+  Account* account = queue->account;
+  if (reached->user.empty()) account = queue->account->project;
+  waiting_.Park(queue, account);
+  return true;
+}
+
+void Core::Impl::AssignNext(uint64_t id, Cluster* cluster, Step& step,
                             std::map<SessionId, std::vector<agent::v1::Assignment>>* assignments) {
-  const uint64_t id = lane->first_turn().job;
   Job& job = jobs_.at(id);
   const RunId run_id{id, job.runs() + 1u};
   v1::Transition transition;

@@ -36,6 +36,7 @@ v1::Evidence UserEvidence(const contract::UserRequest& request, absl::Time now) 
 }
 
 Core::Impl::Step Core::Impl::Begin(absl::Time now, Output* out) {
+  accounts_.SetNow(now);
   if (!broker_epoch_put_) {
     broker_epoch_put_ = true;
     out->changes.push_back(PutBrokerEpoch{broker_epoch_});

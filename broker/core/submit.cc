@@ -5,6 +5,7 @@
 #include "broker/core/event_bounds.h"
 #include "broker/core/impl.h"
 #include "broker/core/rerun_id.h"
+#include "broker/core/submit_batch.h"
 #include "broker/core/submit_warnings.h"
 #include "contract/refusals.h"
 #include "contract/sentences.h"
@@ -14,32 +15,12 @@
 
 namespace muster::core {
 
-struct Core::Impl::Candidate {
-  std::shared_ptr<const v1::JobSpec> spec;
-  std::string request_id;
-  RequestKey key;
-  Fingerprint fingerprint = 0;
-  bool is_held = false;
-  bool is_remembered = false;  // by its request_id
-  uint64_t rerun_of = 0;
-  Requirements requirements;
-  std::optional<size_t> same_as;  // index of an earlier, equal item of this submit
-  uint64_t job = 0;               // 0: not accepted yet
-
-  bool is_new() const { return job == 0 && !same_as; }
-};
-
-struct Core::Impl::Batch {
-  std::vector<Candidate> candidates;
-  absl::flat_hash_map<RequestKey, size_t> by_key;  // index of the first candidate of each
-};
-
 void Core::Impl::On(Submit& in, Step& step) {
   if (auto repeat = AnswerRepeat(in)) {
     step.out->effects.push_back(*std::move(repeat));
     return;
   }
-  Batch batch;
+  Batch batch{.user = in.user};
   std::vector<Candidate>& candidates = batch.candidates;
   candidates.reserve(in.items.size());
   std::optional<contract::Refusal> refusal;
@@ -59,6 +40,7 @@ void Core::Impl::On(Submit& in, Step& step) {
   }
   if (!refusal && !in.validate_only) refusal = CheckFiles(in.items, candidates);
   if (!refusal) refusal = CheckRoom(candidates);
+  if (!refusal) refusal = CheckQueueQuotas(in, candidates);
   LeaveSplitArrays(&candidates);
   if (refusal) {
     step.out->effects.push_back(SubmitReply{in.ticket, *std::move(refusal)});
@@ -124,13 +106,15 @@ std::optional<contract::Refusal> Core::Impl::Examine(const SubmitItem& item, Bat
   if (candidate.is_new()) {
     candidate.is_held = item.held || contract::IsHeldFromTheStart(*item.spec);
     candidate.requirements = RequirementsOf(*item.spec, item.archive_bytes);
-    Group* alike = groups_.Find(candidate.requirements);
+    const std::optional<UserIndex> user = accounts_.FindUser(batch.user);
+    Group* alike = user ? groups_.Find(candidate.requirements, *user) : nullptr;
     int64_t unbounded = 0;
     if (alike != nullptr) Refit(alike, &unbounded);
-    if (alike == nullptr || alike->project->lane->fits.empty()) {
+    if (alike == nullptr || alike->lane()->fits.empty()) {
       if (auto refusal = CheckNamedClusters(*item.spec)) return refusal;
       if (auto refusal = CheckPlaceable(*item.spec, candidate.requirements)) return refusal;
     }
+    if (auto refusal = CheckBeyondQuota(candidate.requirements, batch.user)) return refusal;
   }
   batch.candidates.push_back(std::move(candidate));
   return std::nullopt;
@@ -197,7 +181,7 @@ std::optional<contract::Refusal> Core::Impl::CheckRoom(
 }
 
 uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step& step) {
-  Group* group = GroupFor(std::move(candidate.requirements));
+  Group* group = GroupFor(std::move(candidate.requirements), user);
   ++group->jobs;
   const uint64_t id = next_job_id_++;
   Job job;

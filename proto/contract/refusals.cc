@@ -126,6 +126,19 @@ absl::Status Of(const QueueFull& fact) {
                         kRetryWhenFull);
 }
 
+absl::Status Of(const UserQueueFull& fact) {
+  return WithQuota(
+      fact.user,
+      RetryableError(absl::StatusCode::kResourceExhausted, "TOO_MANY_QUEUED_JOBS_OF_USER",
+                     fmt::format("you have {} queued jobs and submit {} more, and the broker keeps "
+                                 "at most {} of one user (max_queued_jobs_per_user); submit more "
+                                 "when some have started",
+                                 fact.queued, fact.asked, fact.max),
+                     kRetryWhenFull));
+}
+
+absl::Status Of(const QuotaReached& fact) { return QuotaStatus(fact); }
+
 absl::Status Of(const RequestMemoryFull& fact) {
   return RetryableError(absl::StatusCode::kResourceExhausted, "TOO_MANY_REQUEST_IDS",
                         fmt::format("{} request ids are remembered, and the broker keeps at most "

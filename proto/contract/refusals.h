@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "contract/quota_reached.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/facts.pb.h"
 #include "muster/v1/job.pb.h"
@@ -76,6 +77,12 @@ struct NeverPlaced {
 };
 struct QueueFull {
   uint64_t queued = 0;
+  uint64_t max = 0;
+};
+struct UserQueueFull {
+  std::string user;
+  uint64_t queued = 0;  // jobs of the user
+  uint64_t asked = 0;   // jobs of the request
   uint64_t max = 0;
 };
 struct RequestMemoryFull {
@@ -159,12 +166,12 @@ struct Refusal {
   // A status: an error that the input brought along, or that the rules of a message found in it.
   std::variant<absl::Status, refused::UnknownJob, refused::NotWaiting, refused::JobChanged,
                refused::RequestIdReused, refused::RerunIdReused, refused::UnknownCluster,
-               refused::NeverPlaced, refused::QueueFull, refused::RequestMemoryFull,
-               refused::NoSuchCluster, refused::ClusterConnected, refused::ClusterHasRuns,
-               refused::OtherProtocol, refused::LaterEpoch, refused::LaterRun,
-               refused::OtherInstance, refused::TooManyClusters, refused::OtherCluster,
-               refused::ClusterExchanged, refused::NameConnected, refused::AgentSilent,
-               refused::TooManyEvents, refused::EventGap>
+               refused::NeverPlaced, refused::QueueFull, refused::UserQueueFull, QuotaReached,
+               refused::RequestMemoryFull, refused::NoSuchCluster, refused::ClusterConnected,
+               refused::ClusterHasRuns, refused::OtherProtocol, refused::LaterEpoch,
+               refused::LaterRun, refused::OtherInstance, refused::TooManyClusters,
+               refused::OtherCluster, refused::ClusterExchanged, refused::NameConnected,
+               refused::AgentSilent, refused::TooManyEvents, refused::EventGap>
       why;
   // The place of the refused request among several of one call, from 0 on.
   std::optional<size_t> request = {};

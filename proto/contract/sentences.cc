@@ -80,6 +80,8 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "its start time has not come";
     case v1::STATE_REASON_CODE_CANCELING:
       return "cancel requested";
+    case v1::STATE_REASON_CODE_QUOTA_REACHED:
+      return "a quota is reached";
     case v1::STATE_REASON_CODE_BRINGING_FILES:
       return "its files are being copied";
     case v1::STATE_REASON_CODE_PULLING_IMAGE:
@@ -114,6 +116,10 @@ std::string ClusterFull(const v1::StateReason& reason) {
                      reason.active_runs(), reason.max_active_runs(), held);
 }
 
+std::string QuotaReached(const v1::StateReason& reason) {
+  return Joined(fmt::format("the quota of {} is reached", reason.subject()), reason.detail());
+}
+
 std::string PoolUnavailable(const v1::StateReason& reason) {
   const std::string& state = reason.scheduler_reason();
   return fmt::format("pool \"{}\" takes no jobs at the moment{}", reason.pool(),
@@ -133,6 +139,8 @@ std::string SentenceOf(const v1::StateReason& reason) {
       return HostSilent(reason);
     case v1::STATE_REASON_CODE_CLUSTER_FULL:
       return ClusterFull(reason);
+    case v1::STATE_REASON_CODE_QUOTA_REACHED:
+      return QuotaReached(reason);
     case v1::STATE_REASON_CODE_POOL_UNAVAILABLE:
       return PoolUnavailable(reason);
     case v1::STATE_REASON_CODE_CANNOT_START:

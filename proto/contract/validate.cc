@@ -9,6 +9,7 @@
 #include "contract/defaults.h"
 #include "contract/duration_text.h"
 #include "contract/errors.h"
+#include "contract/gpu_types.h"
 #include "contract/honoured.h"
 #include "contract/image.h"
 #include "contract/kubernetes_options.h"
@@ -114,17 +115,8 @@ void CheckGpus(const v1::Resources& resources, FieldErrors* errors) {
                               "multiple of 1000",
                               gpus.count_millis()));
     }
-    const auto is_type_character = [](char c) {
-      return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.' || c == '/';
-    };
-    const char first = gpus.type().empty() ? 'a' : gpus.type().front();
-    if (gpus.type().size() > kMaxLabelValueBytes || !(IsLetter(first) || IsDigit(first)) ||
-        !std::all_of(gpus.type().begin(), gpus.type().end(), is_type_character)) {
-      errors->Add(field + ".type",
-                  fmt::format("{} is not a GPU type; use up to 63 letters, digits, '-', '_', '.' "
-                              "and '/', with a letter or digit first",
-                              Quoted(gpus.type())));
-    }
+    if (!gpus.type().empty() && !IsGpuType(gpus.type()))
+      errors->Add(field + ".type", NoGpuType(gpus.type()));
   }
 }
 

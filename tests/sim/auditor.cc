@@ -115,6 +115,7 @@ void Auditor::Committed(absl::Span<const core::Change> changes) {
     CheckFollowed(put->run.run_key(), book.runs.at(put->run.number()), book);
   }
   CheckConservation();
+  CheckQuota();
 }
 
 void Auditor::CheckConservation() {

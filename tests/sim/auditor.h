@@ -20,6 +20,7 @@
 //                  is followed by no other run; none of it starts after its end, and an agent that
 //                  starts after it does not launch it
 //   places         no run of a job is on a cluster that the job's project may not use
+//   quotas         no commit leaves a project with more active runs than its quota
 //   conservation   submitted = queued + active + ended; after the quiet no orphan on any cluster
 //   replay         the stored transitions give the stored states
 //   progress       once the faults stop, every job ends within a bound
@@ -138,6 +139,8 @@ class Auditor {
 
   // submitted = queued + active + ended, where the runs of a job say which of them it is.
   void CheckConservation();
+  // No project has more active runs than its quota.
+  void CheckQuota();
   void CheckRetryStep(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckAssignment(uint64_t job, const JobBook& book, const v1::Transition& transition);
   // Checks that the end of a run was followed by what its job's policy and the truth ask for.

@@ -1,6 +1,7 @@
 // The auditor's knowledge of jobs that wait: for another run, and for their release.
 #include <algorithm>
 
+#include "contract/states.h"
 #include "fmt/format.h"
 #include "tests/sim/auditor.h"
 
@@ -98,6 +99,18 @@ void Auditor::CheckFollowed(const std::string& run_key, const RunBook& run, cons
   Fail("retry", fmt::format("{} ended in way {} with fault {}, its job {} another run", run_key,
                             static_cast<int>(truth.end->kind), static_cast<int>(fault),
                             run.is_followed ? "gets" : "does not get"));
+}
+
+void Auditor::CheckQuota() {
+  const auto active = std::count_if(jobs_.begin(), jobs_.end(), [](const auto& entry) {
+    const JobBook& book = entry.second;
+    const bool is_picky = book.spec != nullptr && book.spec->project() == kPickyProject;
+    return is_picky && book.state != v1::JOB_STATE_QUEUED && !contract::IsTerminal(book.state);
+  });
+  if (active > kPickyRuns) {
+    Fail("quotas", fmt::format("project {} has {} active runs of at most {}", kPickyProject, active,
+                               kPickyRuns));
+  }
 }
 
 }  // namespace muster::sim

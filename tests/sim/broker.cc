@@ -7,6 +7,7 @@
 
 #include "broker/engine/carrier.h"
 #include "contract/place_limits.h"
+#include "contract/project_shares.h"
 #include "contract/refusals.h"
 #include "contract/text.h"
 
@@ -45,6 +46,11 @@ void SimBroker::Start() {
     limits[std::string(kPickyProject)].clusters.emplace_back(kPickyCluster);
     restored->limits = std::make_shared<const contract::PlaceLimits>(std::move(limits));
   }
+  contract::ProjectShares shares;
+  shares.are_on = true;
+  if (!world_.Has(Mutation::kForgetQuotas))
+    shares.projects[std::string(kPickyProject)].quota.max_active_runs = kPickyRuns;
+  restored->shares = std::make_shared<const contract::ProjectShares>(std::move(shares));
   if (world_.Has(Mutation::kForgetBudgets)) {
     for (core::Requirements& requirements : restored->requirements) requirements.retry = {};
   }

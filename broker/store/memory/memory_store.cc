@@ -33,13 +33,19 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
   out.next_job_id = last_job_ + 1;
   out.next_sequence = last_sequence_ + 1;
   for (const auto& [name, cluster] : clusters_) out.clusters.push_back(cluster);
+  for (const auto& [key, use] : uses_) out.uses.push_back(use);
   core::RequirementsList requirements;
+  std::map<std::string, uint32_t> users;
   for (const auto& [id, record] : jobs_) {
     const v1::Job& job = record.job;
     if (!HasEnded(job)) {
       core::LiveJob& live = out.jobs.emplace_back();
       live.id = id;
       live.requirements = requirements.Add(core::RequirementsOf(*record.spec));
+      const auto [user, is_new] =
+          users.emplace(job.user(), static_cast<uint32_t>(out.users.size()));
+      if (is_new) out.users.push_back(job.user());
+      live.user = user->second;
       live.priority = job.priority();
       live.state = job.state();
       live.job_sequence = job.job_sequence();
@@ -203,6 +209,14 @@ void MemoryStore::Apply(const core::DeleteJob& change) {
   }
   for (const auto& [_, sequence] : found->second.run_changes) run_by_change_.erase(sequence);
   jobs_.erase(found);
+}
+
+void MemoryStore::Apply(const core::PutUse& change) {
+  uses_[{change.project, change.user}] = change;
+}
+
+void MemoryStore::Apply(const core::RemoveUse& change) {
+  uses_.erase({change.project, change.user});
 }
 
 absl::StatusOr<const MemoryStore::Record*> MemoryStore::Find(const Scope& scope,

@@ -48,6 +48,7 @@ class Restorer {
     if (status.ok()) status = ReadLiveJobs();
     if (status.ok()) status = ReadRuns();
     if (status.ok()) status = ReadEndedRequests();
+    if (status.ok()) status = ReadUses();
     if (!status.ok()) return status;
     out_.requirements = requirements_.Take();
     return std::move(out_);
@@ -98,7 +99,7 @@ class Restorer {
       absl::Status status = ForEachRow(
           database_,
           "SELECT j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.spec, j.priority,"
-          " j.start_time, j.project, j.request_id, j.fingerprint, j.hold, j.retry_time"
+          " j.start_time, j.project, j.request_id, j.fingerprint, j.hold, j.retry_time, j.user"
           " FROM job j INDEXED BY job_by_state WHERE j.state = ? ORDER BY j.id",
           [this](const Statement& row) { return ReadLiveJob(row); }, state);
       if (!status.ok()) return status;
@@ -123,9 +124,17 @@ class Restorer {
       out_.requests.push_back({std::string(row.Text(8)), std::string(row.Text(9)),
                                static_cast<core::Fingerprint>(row.Int(10)), job.id, std::nullopt});
     }
+    job.user = IndexOf(std::string(row.Text(13)));
     absl::StatusOr<uint32_t> requirements = RequirementsOf(row.Int(5), std::string(row.Text(8)));
     if (requirements.ok()) job.requirements = *requirements;
     return requirements.status();
+  }
+
+  uint32_t IndexOf(std::string user) {
+    const auto [at, is_new] =
+        by_user_.emplace(std::move(user), static_cast<uint32_t>(out_.users.size()));
+    if (is_new) out_.users.push_back(at->first);
+    return at->second;
   }
 
   // Reads and parses each spec once, however many jobs of a project have it.
@@ -170,11 +179,23 @@ class Restorer {
         absl::ToUnixMicros(requests_since_));
   }
 
+  absl::Status ReadUses() {
+    return ForEachRow(database_, "SELECT project, user, at, cpu, memory, gpu FROM share_use",
+                      [this](const Statement& row) {
+                        out_.uses.push_back({.project = std::string(row.Text(0)),
+                                             .user = std::string(row.Text(1)),
+                                             .used = {row.Real(3), row.Real(4), row.Real(5)},
+                                             .at = absl::FromUnixMicros(row.Int(2))});
+                        return absl::OkStatus();
+                      });
+  }
+
   const Database& database_;
   const absl::Time requests_since_;
   core::Restored out_;
   core::RequirementsList requirements_;
   absl::flat_hash_map<std::pair<int64_t, std::string>, uint32_t> by_spec_;  // row, project
+  absl::flat_hash_map<std::string, uint32_t> by_user_;
   Statement select_spec_;
   v1::JobSpec spec_;  // kept, so that its parts are allocated once
 };

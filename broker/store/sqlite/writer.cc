@@ -119,6 +119,10 @@ absl::Status Writer::Prepare() {
       {&advance_cluster_, "UPDATE cluster SET acked_event_sequence = ? WHERE name = ?"},
       {&remove_cluster_, "DELETE FROM cluster WHERE name = ?"},
       {&put_epoch_, "UPDATE broker SET epoch = ?"},
+      {&put_use_,
+       "INSERT OR REPLACE INTO share_use (project, user, at, cpu, memory, gpu)"
+       " VALUES (?, ?, ?, ?, ?, ?)"},
+      {&remove_use_, "DELETE FROM share_use WHERE project = ? AND user = ?"},
       {&keep_numbers_,
        "UPDATE broker SET last_job = max(last_job, ifnull((SELECT max(id) FROM job), 0)),"
        " last_sequence = max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0),"
@@ -322,6 +326,24 @@ absl::Status Writer::Apply(const core::RemoveCluster& change) {
 
 absl::Status Writer::Apply(const core::PutBrokerEpoch& change) {
   return put_epoch_.Start().Bind(change.epoch).Run();
+}
+
+absl::Status Writer::Apply(const core::PutUse& change) {
+  return put_use_.Start()
+      .Bind(std::string_view(change.project))
+      .Bind(std::string_view(change.user))
+      .Bind(absl::ToUnixMicros(change.at))
+      .BindReal(change.used[0])
+      .BindReal(change.used[1])
+      .BindReal(change.used[2])
+      .Run();
+}
+
+absl::Status Writer::Apply(const core::RemoveUse& change) {
+  return remove_use_.Start()
+      .Bind(std::string_view(change.project))
+      .Bind(std::string_view(change.user))
+      .Run();
 }
 
 int64_t Writer::wal_bytes() const { return wal_pages_ * kPageBytes; }

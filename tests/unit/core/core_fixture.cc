@@ -116,6 +116,7 @@ void CoreTest::Restart() {
   auto restored = store_.Restore(now_);
   ASSERT_TRUE(restored.ok()) << restored.status();
   restored->limits = std::make_shared<const contract::PlaceLimits>(limits_);
+  restored->shares = std::make_shared<const contract::ProjectShares>(shares_);
   core_ = std::make_unique<Core>(options_, *std::move(restored));
   shown_.clear();
   Look();
@@ -148,7 +149,7 @@ T CoreTest::TakeReply() {
 }
 
 CoreTest::Submitted CoreTest::Submit(std::vector<SubmitItem> items, bool validate_only) {
-  Do(core::Submit{++last_ticket_, std::move(items), "alice", validate_only});
+  Do(core::Submit{++last_ticket_, std::move(items), user_, validate_only});
   return {ResultOf(TakeReply<SubmitReply>())};
 }
 
@@ -184,6 +185,12 @@ absl::Status CoreTest::Release(std::vector<uint64_t> jobs) {
 void CoreTest::Limit(contract::PlaceLimits limits) {
   limits_ = std::move(limits);
   Do(SetPlaceLimits{++last_ticket_, std::make_shared<const contract::PlaceLimits>(limits_)});
+  EXPECT_FALSE(TakeReply<StatusReply>().refusal.has_value());
+}
+
+void CoreTest::Share(contract::ProjectShares shares) {
+  shares_ = std::move(shares);
+  Do(SetShares{++last_ticket_, std::make_shared<const contract::ProjectShares>(shares_)});
   EXPECT_FALSE(TakeReply<StatusReply>().refusal.has_value());
 }
 
