@@ -8,9 +8,10 @@
 #include "broker/app/project_limits.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
+#include "broker/core/use_view.h"
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
-#include "contract/place_limits.h"
+#include "contract/quota_reached.h"
 
 namespace muster::broker {
 namespace {
@@ -24,25 +25,39 @@ class Reasons {
  public:
   Reasons(const Services& services, AnswerRoom* room)
       : clusters_(services.engine->clusters()),
-        limits_(ProjectsOf(services)->places()),
+        uses_(services.engine->uses()),
+        projects_(ProjectsOf(services)),
         room_(room) {}
 
   void AddTo(v1::Job* job, const v1::JobSpec& spec) {
-    core::Requirements requirements = core::RequirementsOf(spec);
-    auto known = reasons_.find(requirements);
+    // Users differ in what their quotas leave them.
+    std::pair<core::Requirements, std::string> key(core::RequirementsOf(spec), job->user());
+    auto known = reasons_.find(key);
     if (known == reasons_.end()) {
       if (reasons_.size() == kMaxExplained) return;
-      v1::StateReason reason = core::WhyQueued(requirements, *clusters_, *limits_);
-      known = reasons_.emplace(std::move(requirements), std::move(reason)).first;
+      v1::StateReason reason = ReasonOf(key.first, key.second);
+      known = reasons_.emplace(std::move(key), std::move(reason)).first;
     }
     room_->Put(known->second, job);
   }
 
  private:
+  v1::StateReason ReasonOf(const core::Requirements& requirements, const std::string& user) const {
+    if (const auth::Project* project = projects_->Find(requirements.project)) {
+      const auto of_project = uses_.Read(project->name);
+      const auto of_user = user.empty() ? nullptr : uses_.Read(project->name, user);
+      const auto reached =
+          core::WhyOverQuota(requirements, user, project->share, of_project.get(), of_user.get());
+      if (reached) return contract::QuotaReason(*reached);
+    }
+    return core::WhyQueued(requirements, *clusters_, *projects_->places());
+  }
+
   const std::shared_ptr<const core::ClusterViews> clusters_;
-  const std::shared_ptr<const contract::PlaceLimits> limits_;
+  const UseBoard& uses_;
+  const std::shared_ptr<const auth::ProjectTable> projects_;
   AnswerRoom* const room_;
-  absl::flat_hash_map<core::Requirements, v1::StateReason> reasons_;
+  absl::flat_hash_map<std::pair<core::Requirements, std::string>, v1::StateReason> reasons_;
 };
 
 }  // namespace

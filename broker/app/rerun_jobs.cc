@@ -16,6 +16,7 @@
 #include "broker/app/rights.h"
 #include "broker/app/run_secrets.h"
 #include "broker/app/submit_files.h"
+#include "broker/app/user_meter.h"
 #include "broker/core/fingerprint.h"
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
@@ -228,6 +229,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
       item.rerun_of = source;
     }
     submit.user = principal_.user;
+    submit.is_bounded = HasBounds(principal_);
     submit.validate_only = request_.validate_only();
     if (!request_.request_id().empty()) submit.rerun = Identity();
     return submit;

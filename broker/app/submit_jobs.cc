@@ -10,6 +10,7 @@
 #include "broker/app/rights.h"
 #include "broker/app/run_secrets.h"
 #include "broker/app/submit_files.h"
+#include "broker/app/user_meter.h"
 #include "broker/core/fingerprint.h"
 #include "contract/errors.h"
 #include "contract/task_array.h"
@@ -90,6 +91,7 @@ absl::StatusOr<core::Submit> ToSubmit(const Principal& principal, const Services
   if (!item.ok()) return item.status();
   submit.items.push_back(*std::move(item));
   submit.user = principal.user;
+  submit.is_bounded = HasBounds(principal);
   submit.validate_only = request.validate_only();
   absl::Status status = CheckProjects(principal, services, *scope, submit, /*is_list=*/false);
   if (!status.ok()) return status;
@@ -109,6 +111,7 @@ absl::StatusOr<core::Submit> ToSubmit(const Principal& principal, const Services
   }
   core::Submit submit;
   submit.user = principal.user;
+  submit.is_bounded = HasBounds(principal);
   submit.validate_only = request.requests(0).validate_only();
   for (int i = 0; i < request.requests_size(); ++i) {
     v1::SubmitJobRequest& one = *request.mutable_requests(i);

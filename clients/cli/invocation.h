@@ -133,6 +133,9 @@ struct ProjectFlags {
   std::string name;
   std::optional<std::string> description;
   std::optional<std::vector<std::string>> clusters, pools, accounts, images;
+  std::optional<uint32_t> weight;
+  std::optional<std::string> parent;             // empty: none
+  std::optional<std::string> quota, user_quota;  // in a form that ParseQuota takes
   std::string member;
   bool is_group = false;
   v1::AccessRole role = v1::ACCESS_ROLE_UNSPECIFIED;
