@@ -107,8 +107,7 @@ class Agent::Impl {
       Tend();
     }
     backend_.SetWaker([] {});
-    shipper_.Disconnect();
-    link_.reset();
+    HangUp();
     return result_;
   }
 
@@ -225,6 +224,7 @@ class Agent::Impl {
     if (done.inventory.ok()) {
       next_inventory_ = Now() + options_.inventory_interval;
       done.inventory->set_sends_files(file_sender_.can_send());
+      done.inventory->set_sends_signals(abilities_.send_signal != nullptr);
       inventory_ = *done.inventory;
       InventoryRead read{*std::move(done.inventory), backend_.SchedulerCalls()};
       CountLaunches(&read.scheduler_calls);
@@ -316,9 +316,11 @@ class Agent::Impl {
   void Ask(agent::v1::AgentQuestion question) {
     if (drain_until_) return;  // the connection's end is the answer
     if (question.has_send_files()) return SendFilesOf(question);
-    questions_.Ask(std::move(question), [this, number = link_number_](auto answer) {
+    auto run = core_.FindRun(question.signal().run_key());
+    auto answered = [this, number = link_number_](auto answer) {
       inbox_.Post(QuestionAnswered{number, std::move(answer)});
-    });
+    };
+    questions_.Ask(std::move(question), std::move(answered), std::move(run));
   }
 
   // The answer says that it has been taken on; what becomes of it is told in its own stream.

@@ -224,6 +224,9 @@ void AgentCore::Handle(Input input, absl::Time now, absl::Time wall, Output* out
 }
 std::vector<RunHandle> AgentCore::RunsToObserve() const { return impl_->runs().RunsToObserve(); }
 std::vector<RunHandle> AgentCore::AllRuns() const { return impl_->runs().AllRuns(); }
+std::optional<RunHandle> AgentCore::FindRun(const std::string& run_key) const {
+  return impl_->runs().FindRun(run_key);
+}
 bool AgentCore::holds_back_runs() const { return impl_->holds_back_runs(); }
 absl::Status AgentCore::CheckInvariants() const { return impl_->CheckInvariants(); }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -251,6 +252,8 @@ class AgentCore {
   std::vector<RunHandle> RunsToObserve() const;
   // Every run held, for Backend::Adopt.
   std::vector<RunHandle> AllRuns() const;
+  // Nothing: it is not held.
+  std::optional<RunHandle> FindRun(const std::string& run_key) const;
   // Returns whether new runs are held back, because the journal is nearly full.
   bool holds_back_runs() const;
   absl::Status CheckInvariants() const;

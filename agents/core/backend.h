@@ -30,6 +30,7 @@
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/job.pb.h"
 #include "muster/v1/jobs_service.pb.h"
+#include "muster/v1/signal_jobs.pb.h"
 
 namespace muster::hosts {
 class Host;
@@ -153,6 +154,12 @@ struct RunOutput {
   bool may_have_gpus = true;
 };
 
+// A signal to the processes of a run.
+struct RunSignal {
+  int number = 0;  // Linux's
+  v1::SignalTarget target = v1::SIGNAL_TARGET_COMMAND;
+};
+
 // Usage by run key. A run without a value is known to have none; one that is left out is not known
 // yet.
 using UsageByRun = std::map<std::string, std::optional<v1::ResourceUsage>>;
@@ -195,6 +202,11 @@ struct Capabilities {
   // others. FAILED_PRECONDITION: the cluster does not count it; other errors: it could not be
   // asked. Null: observations have it, or nobody has.
   std::function<absl::StatusOr<UsageByRun>(const std::vector<RunHandle>& runs)> usage_of = nullptr;
+  // Sends a signal to a run, once. Called beside any other call; may take some seconds. OK: the
+  // cluster has taken it. FAILED_PRECONDITION: the run has not begun or has ended, or its processes
+  // cannot get it; UNAVAILABLE: the cluster did not take it, or could not be asked. Null: the
+  // cluster sends none.
+  std::function<absl::Status(const RunHandle& run, const RunSignal& signal)> send_signal = nullptr;
 };
 
 class Backend {

@@ -44,7 +44,7 @@ agent::v1::AgentAnswer Sendable(agent::v1::AgentAnswer answer) {
 Questions::Questions(Backend* backend, std::optional<v1::ClusterCheck> users)
     : backend_(*backend), users_(std::move(users)), lane_(kThreads) {}
 
-void Questions::Ask(agent::v1::AgentQuestion question, Done done) {
+void Questions::Ask(agent::v1::AgentQuestion question, Done done, std::optional<RunHandle> run) {
   if (++count_ > kMaxQuestions) {
     --count_;
     return done(ErrorTo(
@@ -52,14 +52,25 @@ void Questions::Ask(agent::v1::AgentQuestion question, Done done) {
         absl::ResourceExhaustedError(fmt::format(
             "the agent has {} questions to answer already; ask again later", kMaxQuestions))));
   }
-  lane_.Post([this, question = std::move(question), done = std::move(done)] {
-    agent::v1::AgentAnswer answer = Sendable(Answer(question));
+  lane_.Post([this, question = std::move(question), done = std::move(done), run = std::move(run)] {
+    agent::v1::AgentAnswer answer = Sendable(Answer(question, run));
     --count_;
     done(std::move(answer));
   });
 }
 
-agent::v1::AgentAnswer Questions::Answer(const agent::v1::AgentQuestion& question) {
+absl::Status Questions::Signal(const agent::v1::SignalQuestion& signal,
+                               const std::optional<RunHandle>& run) {
+  const auto send = backend_.capabilities().send_signal;
+  if (send == nullptr) return absl::UnimplementedError("this agent sends no signals");
+  if (!run.has_value()) {
+    return absl::NotFoundError(fmt::format("the agent does not know the run {}", signal.run_key()));
+  }
+  return send(*run, {.number = static_cast<int>(signal.signal()), .target = signal.target()});
+}
+
+agent::v1::AgentAnswer Questions::Answer(const agent::v1::AgentQuestion& question,
+                                         const std::optional<RunHandle>& run) {
   agent::v1::AgentAnswer answer;
   answer.set_id(question.id());
   switch (question.question_case()) {
@@ -81,8 +92,13 @@ agent::v1::AgentAnswer Questions::Answer(const agent::v1::AgentQuestion& questio
       *answer.mutable_plan() = *std::move(plan);
       return answer;
     }
+    case agent::v1::AgentQuestion::kSignal: {
+      const absl::Status sent = Signal(question.signal(), run);
+      if (!sent.ok()) return ErrorTo(question.id(), sent);
+      answer.mutable_signal();
+      return answer;
+    }
     case agent::v1::AgentQuestion::kSendFiles:
-    case agent::v1::AgentQuestion::kSignal:
     case agent::v1::AgentQuestion::QUESTION_NOT_SET:
       break;
   }

@@ -33,11 +33,15 @@ class Questions {
   // The backend outlives this object. `users`: the last line of each check, if the backend does not
   // say itself as whom jobs run.
   explicit Questions(Backend* backend, std::optional<v1::ClusterCheck> users = std::nullopt);
-  // `done` is called once, from the lane's thread, or at once.
-  void Ask(agent::v1::AgentQuestion question, Done done);
+  // `done` is called once, from the lane's thread, or at once. `run`: the run that a question
+  // `signal` names; nothing: the agent does not know it.
+  void Ask(agent::v1::AgentQuestion question, Done done,
+           std::optional<RunHandle> run = std::nullopt);
 
  private:
-  agent::v1::AgentAnswer Answer(const agent::v1::AgentQuestion& question);
+  agent::v1::AgentAnswer Answer(const agent::v1::AgentQuestion& question,
+                                const std::optional<RunHandle>& run);
+  absl::Status Signal(const agent::v1::SignalQuestion& signal, const std::optional<RunHandle>& run);
 
   Backend& backend_;
   const std::optional<v1::ClusterCheck> users_;

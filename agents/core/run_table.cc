@@ -436,6 +436,12 @@ std::vector<RunHandle> RunTable::RunsToObserve() const {
   return handles;
 }
 
+std::optional<RunHandle> RunTable::FindRun(const std::string& run_key) const {
+  const auto found = runs_.find(run_key);
+  if (found == runs_.end()) return std::nullopt;
+  return Handle(found->second);
+}
+
 std::vector<RunHandle> RunTable::AllRuns() const {
   std::map<uint64_t, const Run*> by_order;
   for (const auto& [key, run] : runs_) by_order.emplace(run.record.order, &run);

@@ -80,6 +80,8 @@ class RunTable {
   void AddTo(agent::v1::AgentHello* hello) const;
   std::vector<RunHandle> RunsToObserve() const;
   std::vector<RunHandle> AllRuns() const;
+  // Nothing: it is not held.
+  std::optional<RunHandle> FindRun(const std::string& run_key) const;
   absl::Status CheckInvariants() const;
 
  private:

@@ -281,7 +281,9 @@ class KubernetesBackend final : public agents::Backend {
   // Runs that seem to be suspended in the midst of their work, by run key, each with the version of
   // the Job that the API server itself gave. Owned by the observing thread.
   std::map<std::string, std::string> asked_if_suspended_;
-  std::set<std::string> awaiting_logs_;          // owned by the observing thread
+  std::set<std::string> awaiting_logs_;  // owned by the observing thread
+  // Runs with news that could not be looked at. Owned by the observing thread.
+  std::set<std::string> untold_;
   absl::Time last_full_ = absl::InfinitePast();  // owned by the observing thread
 
   // The agent's namespaces, and those in which it still has runs, by name. Fixed and watched once

@@ -85,7 +85,7 @@ ObserveOutcome KubernetesBackend::Observe(const std::vector<RunHandle>& runs) {
   ObserveOutcome outcome;
   const std::set<NamespaceRuns*> ready = ReadyHomes(&outcome.scheduler);
   if (ready.empty()) return outcome;
-  std::set<std::string> news;
+  std::set<std::string> news = std::exchange(untold_, {});
   for (NamespaceRuns* home : ready) news.merge(home->store().TakeNews());
   if (log_news_.exchange(false)) news.insert(awaiting_logs_.begin(), awaiting_logs_.end());
   const absl::Time now = agents::SteadyNow();
@@ -97,6 +97,7 @@ ObserveOutcome KubernetesBackend::Observe(const std::vector<RunHandle>& runs) {
     home.store().Want(run.run_key);
     absl::StatusOr<std::optional<Observation>> seen = Look(run);
     outcome.scheduler.Update(seen.status());
+    if (!seen.ok()) untold_.insert(run.run_key);
     if (seen.ok() && seen->has_value()) outcome.observations.push_back(**std::move(seen));
   }
   WakeStarter();

@@ -81,7 +81,13 @@ class MachinesBackend : public agents::Backend {
   // A directory is there or is not: look-ups need no grace.
   agents::Capabilities capabilities() override {
     return {.output_host = places_->output_host(),
-            .allow_starts = [this] { places_->scheduler().AllowStarts(); }};
+            .allow_starts = [this] { places_->scheduler().AllowStarts(); },
+            .send_signal =
+                [this](const RunHandle& run, const agents::RunSignal& signal) {
+                  const bool first_only = signal.target == v1::SIGNAL_TARGET_BATCH;
+                  return places_->Signal(run.run_key,
+                                         {.number = signal.number, .first_only = first_only});
+                }};
   }
   absl::Duration ObserveInterval() const override { return kFullReportInterval; }
   void SetWaker(std::function<void()> wake) override { board_->SetWaker(std::move(wake)); }

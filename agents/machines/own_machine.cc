@@ -112,6 +112,7 @@ class OwnMachine : public Places {
   absl::Status Observe(const RunHandle& run,
                        std::vector<agents::Observation>* observations) override;
   absl::Status Cancel(const std::string& run_key) override;
+  absl::Status Signal(const std::string& run_key, const ProcessSignal& signal) override;
   agents::FenceOutcome Fence(const std::string& run_key,
                              std::optional<agents::FenceOutcome> on_board) override {
     return FenceRun(DirectoryOf(run_key), on_board);
@@ -400,6 +401,11 @@ absl::Status OwnMachine::Cancel(const std::string& run_key) {
   const absl::Status asked = DirectoryOf(run_key).AskCancel();
   scheduler_.Cancel(run_key);
   return asked;
+}
+
+absl::Status OwnMachine::Signal(const std::string& run_key, const ProcessSignal& signal) {
+  const std::string why = SignalRun(DirectoryOf(run_key).path(), signal);
+  return why.empty() ? absl::OkStatus() : absl::FailedPreconditionError(why);
 }
 
 agents::RunOutput OwnMachine::OpenLogs(const RunHandle& run) {

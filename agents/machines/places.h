@@ -20,6 +20,7 @@
 #include "agents/machines/run_board.h"
 #include "agents/machines/run_records.h"
 #include "agents/machines/run_scheduler.h"
+#include "agents/machines/run_signal.h"
 #include "agents/machines/scheduling/request.h"
 #include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
@@ -79,6 +80,8 @@ class Places {
   virtual absl::Status Observe(const agents::RunHandle& run,
                                std::vector<agents::Observation>* observations) = 0;
   virtual absl::Status Cancel(const std::string& run_key) = 0;
+  // Does as Capabilities::send_signal.
+  virtual absl::Status Signal(const std::string& run_key, const ProcessSignal& signal) = 0;
   // Does as Backend::Fence; `on_board`: the board's answer, if it has the run.
   virtual agents::FenceOutcome Fence(const std::string& run_key,
                                      std::optional<agents::FenceOutcome> on_board) = 0;

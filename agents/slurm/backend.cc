@@ -164,6 +164,9 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   facts.set_results_root(config_.results_root);
   facts.mutable_slurm()->mutable_spank_options()->Assign(config_.spank_options.begin(),
                                                          config_.spank_options.end());
+  // slurmrestd does not tell it.
+  if (config_.rest_url.empty())
+    facts.mutable_slurm()->set_max_array_size(static_cast<uint32_t>(settings->max_array_size));
   inventory.mutable_pools()->Assign(pools->begin(), pools->end());
   inventory.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   if (pools->empty()) *inventory.add_issues() = contract::NoPartitions();

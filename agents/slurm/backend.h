@@ -258,6 +258,11 @@ class SlurmBackend : public agents::Backend {
   // ---- usage, see Capabilities::usage_of
   absl::StatusOr<agents::UsageByRun> UsageOf(const std::vector<agents::RunHandle>& runs);
 
+  // ---- signals, see Capabilities::send_signal
+  absl::Status SendSignal(const agents::RunHandle& run, const agents::RunSignal& signal);
+  // Says to the run's batch script what the next signal means; `number`: the one to send for it.
+  absl::Status TellBatchScript(const std::string& run_key, SignalTo to, int* number);
+
   // ---- forgetting
   // Forgets runs whose files are in one directory.
   absl::Status ForgetOfUser(const std::vector<agents::RunHandle>& runs);

@@ -57,14 +57,22 @@ LaunchOutcome NotAsked() {
 }  // namespace
 
 agents::Capabilities SlurmBackend::capabilities() {
-  return {.max_launch_batch = kMaxLaunches,
-          .goes_along = GoesAlong,
-          .max_end_batch = scheduler_->MaxJobsInCall(),
-          .lookup_grace = config_.lookup_grace,
-          .output_host = output_host_ != nullptr        ? output_host_.get()
-                         : config_.user_on_host.empty() ? nullptr
-                                                        : host_.get(),
-          .usage_of = [this](const std::vector<agents::RunHandle>& runs) { return UsageOf(runs); }};
+  agents::Capabilities own = {
+      .max_launch_batch = kMaxLaunches,
+      .goes_along = GoesAlong,
+      .max_end_batch = scheduler_->MaxJobsInCall(),
+      .lookup_grace = config_.lookup_grace,
+      .output_host = output_host_ != nullptr        ? output_host_.get()
+                     : config_.user_on_host.empty() ? nullptr
+                                                    : host_.get(),
+      .usage_of = [this](const std::vector<agents::RunHandle>& runs) { return UsageOf(runs); }};
+  // slurmrestd tells no processes of a job apart.
+  if (config_.rest_url.empty()) {
+    own.send_signal = [this](const agents::RunHandle& run, const agents::RunSignal& signal) {
+      return SendSignal(run, signal);
+    };
+  }
+  return own;
 }
 
 std::vector<LaunchOutcome> SlurmBackend::LaunchSettled(const agents::Assignments& assignments) {

@@ -246,6 +246,14 @@ std::vector<absl::Status> CommandScheduler::CancelMany(const std::vector<JobId>&
   return statuses;
 }
 
+absl::Status CommandScheduler::Signal(const JobId& id, int number, SignalTo to) {
+  std::vector<std::string> argv = {"scancel", fmt::format("--signal={}", number)};
+  if (to == SignalTo::kBatch) argv.emplace_back("--batch");
+  if (to == SignalTo::kAll) argv.emplace_back("--full");
+  argv.push_back(id.ToString());
+  return RunFor({id}, std::move(argv)).front();
+}
+
 // Runs as the jobs' own user, also where the agent is an operator: their user may release them.
 std::vector<absl::Status> CommandScheduler::SetHeldMany(const std::vector<JobId>& ids, bool held) {
   std::vector<std::string> words;

@@ -42,6 +42,7 @@ class CommandScheduler : public Scheduler {
   size_t MaxJobsInCall() const override;
   std::vector<absl::Status> CancelMany(const std::vector<JobId>& ids) override;
   std::vector<absl::Status> SetHeldMany(const std::vector<JobId>& ids, bool held) override;
+  absl::Status Signal(const JobId& id, int number, SignalTo to) override;
 
  private:
   absl::Status CheckCommand(const std::string& name);

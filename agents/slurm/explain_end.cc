@@ -305,16 +305,10 @@ void Quote(const RunFacts& facts, v1::Failure* failure) {
   for (std::string_view line : lines) agents::AddQuote(kSlurmOutput, line, failure);
 }
 
-// The mark of a run whose batch.sh is from before the exit record had a cause: each run keeps the
-// one that it was launched with, which writes either mark and never both. This can go once no run
-// of Muster's first release can be active.
-size_t OldMark(std::string_view slurm_output) { return slurm_output.rfind("\nmuster: restart "); }
-
 }  // namespace
 
 std::string_view SinceLastStart(std::string_view slurm_output) {
-  size_t mark = slurm_output.rfind(fmt::format("\n{}", kStartMark));
-  if (mark == std::string_view::npos) mark = OldMark(slurm_output);
+  const size_t mark = slurm_output.rfind(fmt::format("\n{}", kStartMark));
   if (mark != std::string_view::npos) slurm_output.remove_prefix(mark + 1);
   return slurm_output;
 }

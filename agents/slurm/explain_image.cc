@@ -94,26 +94,6 @@ constexpr std::array kRules = {
     Rule{"Command not found", kNotStarted, kImage, "the cluster's enroot is not whole", kOperator},
 };
 
-// Returns the cause that scripts from before the exit record had one told by a sentence alone. Such
-// a sentence stays in an image's `.failed` until the image is converted again, and a run that was
-// launched then has its own batch.sh. This can go with OldMark in explain_end.cc.
-ExitRecord::Cause CauseInOldWords(const std::vector<std::string>& words) {
-  static constexpr std::array<std::pair<std::string_view, ExitRecord::Cause>, 5> kSentences = {{
-      {" was stopped before it ended (by a cancel, its time limit or its node)",
-       ExitRecord::Cause::kStopped},
-      {", has no room in ", ExitRecord::Cause::kNoRoom},
-      {" was not converted anew by Slurm job ", ExitRecord::Cause::kNotRefreshed},
-      {" is no squashfs file", ExitRecord::Cause::kNoSquashfs},
-      {" is not there", ExitRecord::Cause::kNotThere},
-  }};
-  for (const std::string& line : words) {
-    for (const auto& [sentence, cause] : kSentences) {
-      if (line.find(sentence) != line.npos) return cause;
-    }
-  }
-  return ExitRecord::Cause::kNone;
-}
-
 // The rule for a conversion that Slurm, or its node, stopped.
 const Rule& StoppedRule(JobPhase conversion) {
   static constexpr Rule kStopped = {
@@ -273,9 +253,6 @@ ImageTrouble ExplainImage(std::string_view output, ExitRecord::Cause cause, JobP
   trouble.words = ImageWords(output);
   const Rule* rule = FindRule(cause, conversion);
   if (rule == nullptr) rule = FindRule(trouble.words);
-  // A record with a cause needs no old words, and one that Pyxis or enroot explains has no cause.
-  if (rule == nullptr && cause == ExitRecord::Cause::kNone)
-    rule = FindRule(CauseInOldWords(trouble.words), conversion);
   if (rule == nullptr)
     rule = cause == ExitRecord::Cause::kConversion ? &kUnknownOfEnroot : &kUnknown;
   trouble.code = rule->code;

@@ -49,6 +49,11 @@ class RestScheduler : public Scheduler {
   size_t MaxJobsInCall() const override { return 1; }
   std::vector<absl::Status> CancelMany(const std::vector<JobId>& ids) override;
   std::vector<absl::Status> SetHeldMany(const std::vector<JobId>& ids, bool held) override;
+  absl::Status Signal(const JobId& /*id*/, int /*number*/, SignalTo /*to*/) override {
+    return absl::UnimplementedError(
+        "slurmrestd tells no processes apart; have the cluster's agent use Slurm's commands "
+        "(without slurm.rest_url)");
+  }
 
  private:
   // Returns the paths that slurmrestd serves. FAILED_PRECONDITION: this agent does not speak its

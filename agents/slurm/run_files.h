@@ -35,6 +35,8 @@ class RunPaths {
     return directory_ + "/env/" + std::string(name);
   }
   std::string meta() const { return directory_ + "/meta"; }
+  // Tells batch.sh for which processes the next signal is.
+  std::string signal() const { return directory_ + "/signal"; }
   // Written by batch.sh at each start.
   std::string start_note() const { return meta() + "/slurm.json"; }
   // Written by batch.sh: the files that have a batch script's standard error, a line each.

@@ -27,6 +27,13 @@
 
 namespace muster::slurm {
 
+// The processes of a job that get a signal.
+enum class SignalTo {
+  kSteps,  // all of its steps; the batch script is none
+  kBatch,  // the first process of the batch script
+  kAll,    // all of both
+};
+
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
@@ -87,6 +94,9 @@ class Scheduler {
   // Keeps jobs from being started, also those that run and are requeued, or lets them start. OK if
   // it is so already. NOT_FOUND: slurmctld does not know it; FAILED_PRECONDITION: it has ended.
   virtual std::vector<absl::Status> SetHeldMany(const std::vector<JobId>& ids, bool held) = 0;
+  // Sends a signal, by Linux's number, to a job that runs. NOT_FOUND: slurmctld does not know it;
+  // FAILED_PRECONDITION: it has ended. UNIMPLEMENTED: this way sends none.
+  virtual absl::Status Signal(const JobId& id, int number, SignalTo to) = 0;
 
   absl::Status Cancel(const JobId& id) { return CancelMany({id}).front(); }
   absl::Status Hold(const JobId& id) { return SetHeldMany({id}, true).front(); }

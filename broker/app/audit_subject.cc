@@ -20,8 +20,8 @@ using google::protobuf::Message;
 // The fields of requests that are recorded, by their names in any request. All of them name
 // something; none may ever hold a secret, a program or an environment.
 constexpr const char* kNamingFields[] = {
-    "name",   "id",  "user", "role",   "cluster",       "project", "filter",
-    "sha256", "run", "rank", "offset", "validate_only", "kind"};
+    "name", "id",   "user",   "role",          "cluster", "project", "filter", "sha256",
+    "run",  "rank", "offset", "validate_only", "kind",    "signal",  "target", "drain"};
 constexpr char kJobId[] = "job_id";
 constexpr char kJobIds[] = "job_ids";
 

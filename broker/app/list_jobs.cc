@@ -1,6 +1,7 @@
 #include "broker/app/list_jobs.h"
 
 #include <iterator>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -11,8 +12,10 @@
 #include "broker/app/silence.h"
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
+#include "contract/errors.h"
 #include "contract/filter.h"
 #include "contract/job_order.h"
+#include "contract/spec_mask.h"
 
 namespace muster::broker {
 namespace {
@@ -24,12 +27,21 @@ absl::StatusOr<store::ListQuery> ToQuery(const v1::ListJobsRequest& request, abs
   if (!filter.ok()) return filter.status();
   absl::StatusOr<contract::JobOrder> order = contract::ParseJobOrder(request.order_by());
   if (!order.ok()) return order.status();
+  std::shared_ptr<const contract::SpecMask> mask;
+  if (request.has_spec_mask()) {
+    if (request.include_spec())
+      return contract::BadField("spec_mask", "does not go together with include_spec; give one");
+    absl::StatusOr<contract::SpecMask> parsed = contract::SpecMask::Parse(request.spec_mask());
+    if (!parsed.ok()) return parsed.status();
+    mask = std::make_shared<const contract::SpecMask>(*std::move(parsed));
+  }
   return store::ListQuery{.filter = *std::move(filter),
                           .order = *std::move(order),
                           .page_size = *page_size,
                           .page_token = request.page_token(),
-                          .include_spec = request.include_spec(),
-                          .include_latest_run = request.include_latest_run()};
+                          .include_spec = request.include_spec() || mask != nullptr,
+                          .include_latest_run = request.include_latest_run(),
+                          .spec_mask = std::move(mask)};
 }
 
 }  // namespace
@@ -49,7 +61,8 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(const Principal& principal, const 
   std::vector<v1::Job*> jobs;
   for (v1::Job& job : *response.mutable_jobs()) jobs.push_back(&job);
   AnswerRoom room(jobs);
-  AddQueueReasons(services, *scope, jobs, room);
+  AddQueueReasons(services, *scope, jobs, room,
+                  request.has_spec_mask() ? SpecsRead::kInPart : SpecsRead::kWhole);
   AddSilence(*services.engine->clusters(), jobs, room);
   return response;
 }

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "broker/app/ask_cluster.h"
 #include "broker/app/project_limits.h"
 #include "broker/app/rights.h"
@@ -99,6 +101,21 @@ void NoteIfFull(const v1::Cluster& cluster, v1::JobPlan* plan) {
   PutInFront(std::move(check), plan);
 }
 
+// The job would wait for the end of the cordon, or for another cluster.
+void NoteIfCordoned(const v1::Cluster& cluster, v1::JobPlan* plan) {
+  if (!cluster.has_cordon()) return;
+  plan->clear_estimated_start_time();
+  v1::ClusterCheck check;
+  check.set_subject("cordon");
+  check.set_result(v1::CHECK_RESULT_WARN);
+  check.set_seen("the cluster is " + contract::CordonText(cluster.cordon()));
+  check.set_remedy(fmt::format(
+      "Nothing, if another cluster takes it: the job waits in Muster's queue until then, "
+      "or until an operator ends the cordon (muster clusters uncordon {}).",
+      cluster.name()));
+  PutInFront(std::move(check), plan);
+}
+
 // Returns the warnings of a submit of the job: the agent's own ones, or the checks that warned.
 std::vector<v1::SubmitWarning> WarningsOf(const v1::JobPlan& plan) {
   std::vector<v1::SubmitWarning> warnings(plan.warnings().begin(), plan.warnings().end());
@@ -125,45 +142,56 @@ void TellWarnings(v1::JobPlan* plan) {
 }
 
 // Makes plans that have only the pool's check, for namespaces that do not exist or are closed to
-// the agent: the cluster's server would say only that. Returns the other clusters.
-std::vector<v1::Cluster> LeaveOutThoseOfShutNamespaces(const core::ClustersReply& reply,
-                                                       v1::PlanJobResponse* response) {
-  std::vector<v1::Cluster> others;
+// the agent: the cluster's server would say only that. Moves the other clusters to `others`.
+std::vector<v1::JobPlan> PlansOfShutNamespaces(const core::ClustersReply& reply,
+                                               std::vector<v1::Cluster>* others) {
+  std::vector<v1::JobPlan> plans;
   for (const v1::Cluster& cluster : reply.clusters) {
     const auto why = reply.not_now.find(cluster.name());
     if (why == reply.not_now.end() || FindPoolIssue(cluster.inventory()) == nullptr) {
-      others.push_back(cluster);
+      others->push_back(cluster);
       continue;
     }
-    v1::JobPlan* plan = response->add_plans();
-    plan->set_cluster(cluster.name());
-    *plan->add_checks() = PoolCheck(cluster, why->second);
-    TellWarnings(plan);
+    v1::JobPlan& plan = plans.emplace_back();
+    plan.set_cluster(cluster.name());
+    *plan.add_checks() = PoolCheck(cluster, why->second);
+    TellWarnings(&plan);
   }
-  return others;
+  return plans;
 }
 
-void AskClusters(const std::shared_ptr<Planning>& planning, const core::ClustersReply& reply) {
-  const std::vector<v1::Cluster> clusters =
-      LeaveOutThoseOfShutNamespaces(reply, &planning->response);
+// Adds to the answer of an agent what the broker knows of the cluster.
+v1::JobPlan Completed(absl::StatusOr<v1::JobPlan> answer, const v1::Cluster& cluster,
+                      const core::ClustersReply& reply) {
+  v1::JobPlan plan =
+      answer.ok() ? *std::move(answer) : CouldNotTell(cluster.name(), answer.status());
+  plan.clear_start_estimate();
+  if (const auto found = reply.estimates.find(cluster.name()); found != reply.estimates.end())
+    *plan.mutable_start_estimate() = found->second;
+  if (const auto why = reply.not_now.find(cluster.name()); why != reply.not_now.end())
+    PutInFront(PoolCheck(cluster, why->second), &plan);
+  NoteIfFull(cluster, &plan);
+  NoteIfCordoned(cluster, &plan);
+  TellWarnings(&plan);
+  return plan;
+}
+
+void AskClusters(const std::shared_ptr<Planning>& planning, core::ClustersReply reply) {
+  std::vector<v1::Cluster> clusters;
+  // No job goes there now: they come last.
+  std::vector<v1::JobPlan> shut = PlansOfShutNamespaces(reply, &clusters);
   if (reply.clusters.empty()) {
     return planning->done(contract::Error(absl::StatusCode::kUnavailable, "NO_CLUSTER_CONNECTED",
                                           "no cluster that could take the job is connected"));
   }
-  AskPlans(
-      planning->services, clusters, planning->question, kPlanPatience, planning->client_deadline,
-      [planning, clusters, not_now = reply.not_now](JobPlans plans) {
-        for (size_t i = 0; i < plans.size(); ++i) {
-          v1::JobPlan plan = plans[i].ok() ? *std::move(plans[i])
-                                           : CouldNotTell(clusters[i].name(), plans[i].status());
-          if (const auto why = not_now.find(clusters[i].name()); why != not_now.end())
-            PutInFront(PoolCheck(clusters[i], why->second), &plan);
-          NoteIfFull(clusters[i], &plan);
-          TellWarnings(&plan);
-          *planning->response.add_plans() = std::move(plan);
-        }
-        planning->done(std::move(planning->response));
-      });
+  AskPlans(planning->services, clusters, planning->question, kPlanPatience,
+           planning->client_deadline,
+           [planning, clusters, shut, reply = std::move(reply)](JobPlans plans) {
+             for (size_t i = 0; i < plans.size(); ++i)
+               *planning->response.add_plans() = Completed(std::move(plans[i]), clusters[i], reply);
+             for (const v1::JobPlan& plan : shut) *planning->response.add_plans() = plan;
+             planning->done(std::move(planning->response));
+           });
 }
 
 // `accepted` is the answer that a submit would get. A job that only published facts speak against
@@ -175,10 +203,11 @@ void FindClusters(const std::shared_ptr<Planning>& planning, const absl::Status&
   core::ListClusters which;
   which.that_could_take = std::make_shared<const v1::JobSpec>(planning->question.spec());
   which.max_clusters = kMaxPlans;
+  which.now = absl::Now();
   which.limits = ProjectsOf(planning->services)->places();
-  const core::ClustersReply reply = core::List(which, *planning->services.engine->clusters());
+  core::ClustersReply reply = core::List(which, *planning->services.engine->clusters());
   if (!accepted.ok() && reply.clusters.empty()) return planning->done(accepted);
-  AskClusters(planning, reply);
+  AskClusters(planning, std::move(reply));
 }
 
 }  // namespace
@@ -188,6 +217,13 @@ void PlanJob(const Principal& principal, const Services& services,
   v1::SubmitJobRequest asked;
   asked.set_validate_only(true);
   if (request.has_spec()) *asked.mutable_spec() = request.spec();
+  // The plan is that of the job at its turn, which jobs of the same submit come before.
+  if (asked.spec().depends_on_size() > 0) {
+    auto& others = *asked.mutable_spec()->mutable_depends_on();
+    others.erase(std::remove_if(others.begin(), others.end(),
+                                [](const auto& one) { return one.request() != 0; }),
+                 others.end());
+  }
   absl::StatusOr<core::Submit> submit = ToSubmit(principal, services, std::move(asked));
   if (!submit.ok()) return done(submit.status());
   if (absl::Status status = CheckJobSecrets(principal, services, *submit); !status.ok())
@@ -195,6 +231,7 @@ void PlanJob(const Principal& principal, const Services& services,
   auto planning =
       std::make_shared<Planning>(Planning{services, client_deadline, {}, std::move(done)});
   *planning->question.mutable_spec() = *submit->items.front().spec;
+  planning->question.mutable_spec()->clear_depends_on();
   planning->question.set_user(principal.user);
   services.engine->Submit(*std::move(submit),
                           [planning](const absl::StatusOr<v1::SubmitJobsResponse>& result) {

@@ -15,6 +15,7 @@
 #include "broker/app/access_roles.h"
 #include "broker/app/arguments.h"
 #include "broker/app/project_limits.h"
+#include "broker/app/project_shares.h"
 #include "broker/app/rights.h"
 #include "broker/auth/projects.h"
 #include "broker/auth/tokens.h"
@@ -59,6 +60,7 @@ v1::Project ToWire(const Project& project) {
     *out.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(project.created_micros);
   if (project.archived_micros != 0)
     *out.mutable_archive_time() = TimeUtil::MicrosecondsToTimestamp(project.archived_micros);
+  PutShare(project.share, &out);
   return out;
 }
 
@@ -168,9 +170,15 @@ absl::Status CheckMayChange(const ProjectChange& change) {
 // Calls `done` when placement goes by the projects as they are now.
 void Publish(const Services& services, const auth::ProjectTable& before,
              std::function<void(const absl::Status&)> done) {
-  const auto places = services.projects->Read()->places();
-  if (*places == *before.places()) return done(absl::OkStatus());
-  services.engine->SetPlaceLimits(places, std::move(done));
+  const auto now = services.projects->Read();
+  const bool has_shares = *now->shares() != *before.shares();
+  if (*now->places() == *before.places()) {
+    if (!has_shares) return done(absl::OkStatus());
+    return services.engine->SetShares(now->shares(), std::move(done));
+  }
+  // The core takes them in this order, so that the last answer is that of both.
+  if (has_shares) services.engine->SetShares(now->shares(), [](const absl::Status&) {});
+  services.engine->SetPlaceLimits(now->places(), std::move(done));
 }
 
 // Carries out an edit of a project that there is, and calls `done` when placement goes by it.
@@ -253,6 +261,7 @@ absl::StatusOr<v1::GetProjectResponse> GetProject(const Principal& principal,
   if (project == nullptr) return NoSuchProject(request.name());
   v1::GetProjectResponse response;
   *response.mutable_project() = ToWire(*project);
+  PutUse(services, *projects, response.mutable_project());
   return response;
 }
 
@@ -275,6 +284,7 @@ absl::StatusOr<v1::ListProjectsResponse> ListProjects(const Principal& principal
       break;
     }
     *response.add_projects() = ToWire(project);
+    PutUse(services, *projects, response.mutable_projects(response.projects_size() - 1));
   }
   return response;
 }
@@ -293,6 +303,10 @@ void CreateProject(const Principal& principal, const Services& services,
                     .pools = TakeList("limits.pools", limits.pools(), &errors),
                     .accounts = TakeList("limits.accounts", limits.accounts(), &errors),
                     .images = TakeList("limits.images", limits.images(), &errors)};
+  if (request.weight() != 0) project.share.weight = TakeWeight(request.weight(), &errors);
+  project.share.parent = request.parent();
+  project.share.quota = TakeQuota("quota", request.quota(), &errors);
+  project.share.user_quota = TakeQuota("user_quota", request.user_quota(), &errors);
   if (absl::Status status = errors.ToStatus(); !status.ok()) return done(status);
   project.created_micros = absl::ToUnixMicros(services.now());
   const auto before = ProjectsOf(services);
@@ -300,7 +314,12 @@ void CreateProject(const Principal& principal, const Services& services,
       project.name,
       [&](const std::optional<Project>& now) -> absl::StatusOr<std::optional<Project>> {
         // Nobody has made "default": it can be made once, as all others.
-        if (!now || now->created_micros == 0) return project;
+        if (!now || now->created_micros == 0) {
+          absl::Status status =
+              CheckParent(*ProjectsOf(services), project.name, project.share.parent);
+          if (!status.ok()) return status;
+          return project;
+        }
         return contract::Error(
             absl::StatusCode::kAlreadyExists, "PROJECT_EXISTS",
             fmt::format("there is a project {}{}; change it with muster project set",
@@ -335,15 +354,25 @@ void UpdateProject(const Principal& principal, const Services& services,
       {"images", &request.images(), &limits.images}};
   for (const auto& [field, names, list] : lists)
     *list = TakeList(field + ".names", names->names(), &errors);
+  contract::ProjectShare share;
+  if (request.has_weight()) share.weight = TakeWeight(request.weight(), &errors);
+  share.quota = TakeQuota("quota", request.quota(), &errors);
+  share.user_quota = TakeQuota("user_quota", request.user_quota(), &errors);
   if (absl::Status status = errors.ToStatus(); !status.ok()) return done(status);
   Carry(
       change,
-      [&](Project* project) {
+      [&](Project* project) -> absl::Status {
+        absl::Status status = CheckParent(*ProjectsOf(services), project->name, request.parent());
+        if (!status.ok()) return status;
         if (request.has_description()) project->description = request.description();
         if (request.has_clusters()) project->limits.clusters = limits.clusters;
         if (request.has_pools()) project->limits.pools = limits.pools;
         if (request.has_accounts()) project->limits.accounts = limits.accounts;
         if (request.has_images()) project->limits.images = limits.images;
+        if (request.has_weight()) project->share.weight = share.weight;
+        if (request.has_parent()) project->share.parent = request.parent();
+        if (request.has_quota()) project->share.quota = share.quota;
+        if (request.has_user_quota()) project->share.user_quota = share.user_quota;
         if (request.restore()) project->archived_micros = 0;
         return absl::OkStatus();
       },
@@ -364,7 +393,9 @@ void ArchiveProject(const Principal& principal, const Services& services,
   }
   Carry(
       change,
-      [&](Project* project) {
+      [&](Project* project) -> absl::Status {
+        absl::Status status = CheckHasNoChildren(*ProjectsOf(services), project->name);
+        if (!status.ok()) return status;
         if (project->archived_micros == 0)
           project->archived_micros = absl::ToUnixMicros(services.now());
         return absl::OkStatus();

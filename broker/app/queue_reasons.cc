@@ -1,16 +1,25 @@
 #include "broker/app/queue_reasons.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/time/clock.h"
 #include "broker/app/project_limits.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
+#include "broker/core/use_view.h"
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
 #include "contract/place_limits.h"
+#include "contract/quota_reached.h"
+#include "contract/sentences.h"
+#include "contract/states.h"
 
 namespace muster::broker {
 namespace {
@@ -23,45 +32,86 @@ bool WaitsForCluster(const v1::Job& job) {
 class Reasons {
  public:
   Reasons(const Services& services, AnswerRoom* room)
-      : clusters_(services.engine->clusters()),
-        limits_(ProjectsOf(services)->places()),
+      : store_(services.store),
+        clusters_(services.engine->clusters()),
+        uses_(services.engine->uses()),
+        projects_(ProjectsOf(services)),
         room_(room) {}
 
   void AddTo(v1::Job* job, const v1::JobSpec& spec) {
-    core::Requirements requirements = core::RequirementsOf(spec);
-    auto known = reasons_.find(requirements);
+    if (AddDependency(job, spec)) return;
+    // Users differ in what their quotas leave them.
+    std::pair<core::Requirements, std::string> key(core::RequirementsOf(spec), job->user());
+    auto known = reasons_.find(key);
     if (known == reasons_.end()) {
       if (reasons_.size() == kMaxExplained) return;
-      v1::StateReason reason = core::WhyQueued(requirements, *clusters_, *limits_);
-      known = reasons_.emplace(std::move(requirements), std::move(reason)).first;
+      v1::StateReason reason = ReasonOf(key.first, key.second);
+      known = reasons_.emplace(std::move(key), std::move(reason)).first;
     }
     room_->Put(known->second, job);
   }
 
  private:
+  v1::StateReason ReasonOf(const core::Requirements& requirements, const std::string& user) const {
+    if (const auth::Project* project = projects_->Find(requirements.project)) {
+      const auto of_project = uses_.Read(project->name);
+      const auto of_user = user.empty() ? nullptr : uses_.Read(project->name, user);
+      const auto reached =
+          core::WhyOverQuota(requirements, user, project->share, of_project.get(), of_user.get());
+      if (reached) return contract::QuotaReason(*reached);
+    }
+    return core::WhyQueued(requirements, *clusters_, *projects_->places(), absl::Now());
+  }
+
+  // Says which job it waits for, the first of those that depends_on names. False: for none.
+  bool AddDependency(v1::Job* job, const v1::JobSpec& spec) {
+    const auto count = static_cast<size_t>(spec.depends_on_size());
+    if (count == 0) return false;
+    looked_up_ += count;
+    if (looked_up_ > kMaxLookedUp) return true;
+    std::vector<uint64_t> ids;
+    for (const v1::JobDependency& one : spec.depends_on()) ids.push_back(one.job_id());
+    const auto states = store_->GetStates(ids);
+    if (!states.ok()) return true;
+    const auto open = std::find_if(states->begin(), states->end(), [](v1::JobState state) {
+      return state != v1::JOB_STATE_UNSPECIFIED && !contract::IsTerminal(state);
+    });
+    if (open == states->end()) return false;
+    const std::string subject = fmt::format("{}", ids[open - states->begin()]);
+    const auto others =
+        static_cast<size_t>(std::count_if(open + 1, states->end(), [](v1::JobState state) {
+          return state != v1::JOB_STATE_UNSPECIFIED && !contract::IsTerminal(state);
+        }));
+    room_->Put(contract::WaitsForJob(subject, others), job);
+    return true;
+  }
+
+  const store::Store* const store_;
+  size_t looked_up_ = 0;
   const std::shared_ptr<const core::ClusterViews> clusters_;
-  const std::shared_ptr<const contract::PlaceLimits> limits_;
+  const UseBoard& uses_;
+  const std::shared_ptr<const auth::ProjectTable> projects_;
   AnswerRoom* const room_;
-  absl::flat_hash_map<core::Requirements, v1::StateReason> reasons_;
+  absl::flat_hash_map<std::pair<core::Requirements, std::string>, v1::StateReason> reasons_;
 };
 
 }  // namespace
 
 void AddQueueReasons(const Services& services, const store::Scope& scope,
-                     const std::vector<v1::Job*>& jobs, AnswerRoom& room) {
+                     const std::vector<v1::Job*>& jobs, AnswerRoom& room, SpecsRead read) {
   std::vector<v1::Job*> waiting, unread;
   std::vector<uint64_t> ids;
   for (v1::Job* const job : jobs) {
     if (!WaitsForCluster(*job)) continue;
     waiting.push_back(job);
-    if (job->has_spec()) continue;
+    if (job->has_spec() && read == SpecsRead::kWhole) continue;
     unread.push_back(job);
     ids.push_back(job->id());
   }
   if (waiting.empty()) return;
   Reasons reasons(services, &room);
   for (v1::Job* const job : waiting) {
-    if (job->has_spec()) reasons.AddTo(job, job->spec());
+    if (job->has_spec() && read == SpecsRead::kWhole) reasons.AddTo(job, job->spec());
   }
   if (ids.empty()) return;
   const auto specs = services.store->GetSpecs(scope, ids);

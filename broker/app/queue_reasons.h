@@ -12,15 +12,22 @@
 
 namespace muster::broker {
 
+// The specs that jobs have, if they have any.
+enum class SpecsRead { kWhole, kInPart };
+
 // Most different jobs that one answer explains: each is checked against all clusters.
 inline constexpr size_t kMaxExplained = 20;
+// Most jobs that others depend on and that one answer looks at: each is a read.
+inline constexpr size_t kMaxLookedUp = 2'000;
 
-// Adds the reason to those of `jobs` that wait for a cluster, but not to jobs that are held or wait
-// for the time of their next run. Jobs that are alike wait for the same reason; once kMaxExplained
-// different ones are explained, other jobs get no reason. Call it on a thread that may read the
-// store, which has the specs of jobs that come without one. `scope`: the caller's.
+// Adds the reason to those of `jobs` that wait for a cluster or for other jobs, but not to jobs
+// that are held or wait for the time of their next run. Jobs that are alike wait for the same
+// reason; once kMaxExplained different ones are explained, other jobs get no reason. Call it on a
+// thread that may read the store, which has the specs of jobs that come without one. `scope`: the
+// caller's.
 void AddQueueReasons(const Services& services, const store::Scope& scope,
-                     const std::vector<v1::Job*>& jobs, AnswerRoom& room);
+                     const std::vector<v1::Job*>& jobs, AnswerRoom& room,
+                     SpecsRead specs = SpecsRead::kWhole);
 
 }  // namespace muster::broker
 

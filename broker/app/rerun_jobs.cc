@@ -15,7 +15,9 @@
 #include "broker/app/project_limits.h"
 #include "broker/app/rights.h"
 #include "broker/app/run_secrets.h"
+#include "broker/app/submit_dependents.h"
 #include "broker/app/submit_files.h"
+#include "broker/app/user_meter.h"
 #include "broker/core/fingerprint.h"
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
@@ -222,15 +224,30 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
       absl::Status allowed = CheckProject(*projects, scope_, principal_, *normal,
                                           fmt::format("jobs[{}].spec.", source));
       if (!allowed.ok()) return allowed;
+      DependOnNewOnes(&*normal);
       core::SubmitItem& item = submit.items.emplace_back();
       item.spec = std::make_shared<const v1::JobSpec>(*std::move(normal));
       item.held = request_.held();
       item.rerun_of = source;
     }
     submit.user = principal_.user;
+    submit.is_bounded = HasBounds(principal_);
     submit.validate_only = request_.validate_only();
     if (!request_.request_id().empty()) submit.rerun = Identity();
     return submit;
+  }
+
+  // A job that this one depended on, and that runs again before it in the same submit, counts as
+  // its new job.
+  void DependOnNewOnes(v1::JobSpec* spec) const {
+    const auto first = sources_.begin() + static_cast<ptrdiff_t>(first_tried_);
+    const auto end = sources_.begin() + static_cast<ptrdiff_t>(tried_);
+    for (v1::JobDependency& one : *spec->mutable_depends_on()) {
+      const auto again = std::find(first, end, one.job_id());
+      if (again == end) continue;
+      one.clear_job_id();
+      one.set_request(static_cast<uint32_t>(again - first) + 1);
+    }
   }
 
   // Runs on a thread that may read the store.
@@ -249,10 +266,11 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     if (!submit.ok()) return done_(submit.status());
     if (absl::Status status = CheckJobSecrets(principal_, services_, *submit); !status.ok())
       return done_(WithSource(status));
-    SubmitWithFiles(services_, *std::move(submit),
-                    [self = shared_from_this()](const absl::StatusOr<v1::SubmitJobsResponse>& in) {
-                      self->Answer(in);
-                    });
+    SubmitWithDependencies(
+        principal_, services_, *std::move(submit),
+        [self = shared_from_this()](const absl::StatusOr<v1::SubmitJobsResponse>& in) {
+          self->Answer(in);
+        });
   }
 
   void Answer(const absl::StatusOr<v1::SubmitJobsResponse>& submitted) {

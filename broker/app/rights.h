@@ -16,12 +16,13 @@ namespace muster::broker {
 enum class UseCase : uint8_t {
   kSubmitJobs,  // also PlanJob and RerunJobs
   kReadJobs,    // get, list, count, transitions, watch
-  kChangeJobs,  // cancel, hold, release, update
+  kChangeJobs,  // cancel, hold, release, update, signal
   kReadLogs,
   kReadFiles,  // the files that a run left on its nodes
   kReadClusters,
   kAskClusters,  // check and describe: the agent runs commands for it
   kForgetClusters,
+  kCordonClusters,
   kAdmitClusters,  // invite and revoke
   kBringFiles,     // find and upload by digest; no job is concerned
   kDownloadFiles,  // by digest; no job is concerned

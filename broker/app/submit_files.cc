@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/time/clock.h"
 #include "broker/app/project_limits.h"
 #include "broker/app/run_secrets.h"
 #include "broker/core/cluster_view.h"
@@ -83,11 +84,12 @@ bool NamesPlace(const core::SubmitItem& item) {
 
 bool IsShut(const v1::StateReason& reason) {
   return reason.code() == v1::STATE_REASON_CODE_POOL_UNAVAILABLE ||
-         reason.code() == v1::STATE_REASON_CODE_AGENT_DISCONNECTED;
+         reason.code() == v1::STATE_REASON_CODE_AGENT_DISCONNECTED ||
+         reason.code() == v1::STATE_REASON_CODE_CLUSTER_CORDONED;
 }
 
 // Adds a warning if the submit's first job that names a pool or clusters cannot go there now: the
-// pool takes no jobs, or none of the clusters' agents is connected.
+// pool takes no jobs, none of the clusters' agents is connected, or they are cordoned.
 SubmitDone WarningOfPlace(const Services& services, const core::Submit& submit, SubmitDone done) {
   const auto named = std::find_if(submit.items.begin(), submit.items.end(), NamesPlace);
   if (submit.validate_only || named == submit.items.end()) return done;
@@ -98,7 +100,7 @@ SubmitDone WarningOfPlace(const Services& services, const core::Submit& submit, 
        done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> result) {
         if (!result.ok()) return done(std::move(result));
         const v1::StateReason reason =
-            core::WhyQueued(core::RequirementsOf(*spec), *engine->clusters(), *limits);
+            core::WhyQueued(core::RequirementsOf(*spec), *engine->clusters(), *limits, absl::Now());
         v1::SubmitJobResponse& response = *result->mutable_responses(index);
         if (IsShut(reason) && response.warnings_size() < core::kMaxWarnings)
           *response.add_warnings() = contract::WaitsForPlace(response.job_id(), reason);

@@ -9,8 +9,11 @@
 #include "broker/app/project_limits.h"
 #include "broker/app/rights.h"
 #include "broker/app/run_secrets.h"
+#include "broker/app/submit_dependents.h"
 #include "broker/app/submit_files.h"
+#include "broker/app/user_meter.h"
 #include "broker/core/fingerprint.h"
+#include "contract/dependencies.h"
 #include "contract/errors.h"
 #include "contract/task_array.h"
 #include "contract/text.h"
@@ -19,8 +22,10 @@
 namespace muster::broker {
 namespace {
 
-// Takes the spec out of the request: a copy of it would cost as much as all checks.
-absl::StatusOr<core::SubmitItem> ToItem(v1::SubmitJobRequest* request, std::string_view prefix) {
+// Takes the spec out of the request: a copy of it would cost as much as all checks. `place`: the
+// place of the request in its call, from 1; 0: it is alone.
+absl::StatusOr<core::SubmitItem> ToItem(v1::SubmitJobRequest* request, std::string_view prefix,
+                                        uint32_t place) {
   if (!request->has_spec()) {
     return contract::BadField(fmt::format("{}spec", prefix), "is required");
   }
@@ -35,6 +40,9 @@ absl::StatusOr<core::SubmitItem> ToItem(v1::SubmitJobRequest* request, std::stri
   absl::StatusOr<v1::JobSpec> spec =
       contract::NormalizeJobSpec(std::move(*request->mutable_spec()));
   if (!spec.ok()) return Within(fmt::format("{}spec.", prefix), spec.status());
+  contract::FieldErrors errors;
+  contract::CheckRequestPlaces(*spec, place, &errors);
+  if (!errors.empty()) return Within(fmt::format("{}spec.", prefix), errors.ToStatus());
   item.spec = std::make_shared<const v1::JobSpec>(*std::move(spec));
   return item;
 }
@@ -86,10 +94,11 @@ absl::StatusOr<core::Submit> ToSubmit(const Principal& principal, const Services
   const absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kSubmitJobs);
   if (!scope.ok()) return scope.status();
   core::Submit submit;
-  absl::StatusOr<core::SubmitItem> item = ToItem(&request, "");
+  absl::StatusOr<core::SubmitItem> item = ToItem(&request, "", /*place=*/0);
   if (!item.ok()) return item.status();
   submit.items.push_back(*std::move(item));
   submit.user = principal.user;
+  submit.is_bounded = HasBounds(principal);
   submit.validate_only = request.validate_only();
   absl::Status status = CheckProjects(principal, services, *scope, submit, /*is_list=*/false);
   if (!status.ok()) return status;
@@ -109,6 +118,7 @@ absl::StatusOr<core::Submit> ToSubmit(const Principal& principal, const Services
   }
   core::Submit submit;
   submit.user = principal.user;
+  submit.is_bounded = HasBounds(principal);
   submit.validate_only = request.requests(0).validate_only();
   for (int i = 0; i < request.requests_size(); ++i) {
     v1::SubmitJobRequest& one = *request.mutable_requests(i);
@@ -116,7 +126,8 @@ absl::StatusOr<core::Submit> ToSubmit(const Principal& principal, const Services
       return contract::BadField(fmt::format("requests[{}].validate_only", i),
                                 "differs from requests[0].validate_only; all must say the same");
     }
-    absl::StatusOr<core::SubmitItem> item = ToItem(&one, fmt::format("requests[{}].", i));
+    absl::StatusOr<core::SubmitItem> item =
+        ToItem(&one, fmt::format("requests[{}].", i), static_cast<uint32_t>(i) + 1);
     if (!item.ok()) return item.status();
     submit.items.push_back(*std::move(item));
   }
@@ -134,11 +145,12 @@ void SubmitJob(const Principal& principal, const Services& services, v1::SubmitJ
   if (absl::Status status = CheckJobSecrets(principal, services, *submit); !status.ok())
     return done(status);
   LeaveBrokenArrays(&submit->items);
-  SubmitWithFiles(services, *std::move(submit),
-                  [done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> submitted) {
-                    if (!submitted.ok()) return done(submitted.status());
-                    done(std::move(*submitted->mutable_responses(0)));
-                  });
+  SubmitWithDependencies(
+      principal, services, *std::move(submit),
+      [done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> submitted) {
+        if (!submitted.ok()) return done(submitted.status());
+        done(std::move(*submitted->mutable_responses(0)));
+      });
 }
 
 void SubmitJobs(const Principal& principal, const Services& services, v1::SubmitJobsRequest request,
@@ -148,7 +160,7 @@ void SubmitJobs(const Principal& principal, const Services& services, v1::Submit
   if (absl::Status status = CheckJobSecrets(principal, services, *submit); !status.ok())
     return done(status);
   LeaveBrokenArrays(&submit->items);
-  SubmitWithFiles(services, *std::move(submit), std::move(done));
+  SubmitWithDependencies(principal, services, *std::move(submit), std::move(done));
 }
 
 }  // namespace muster::broker

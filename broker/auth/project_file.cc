@@ -6,8 +6,8 @@
 namespace muster::auth {
 namespace {
 
-constexpr int64_t kProjectsVersion = 1;
-constexpr char kProjectsSchema[] = R"(
+constexpr int64_t kProjectsVersion = 2;
+constexpr std::string_view kVersion1 = R"(
 CREATE TABLE project (
   name TEXT PRIMARY KEY,
   description TEXT NOT NULL,
@@ -28,7 +28,23 @@ CREATE TABLE allowed (
   value TEXT NOT NULL,
   PRIMARY KEY (project, what, place)
 ) STRICT, WITHOUT ROWID;
-PRAGMA user_version = 1;
+)";
+// Adds shares and quotas. Projects with the default ones have no rows here.
+constexpr std::string_view kVersion2 = R"(
+CREATE TABLE share (
+  project TEXT PRIMARY KEY,
+  weight INTEGER NOT NULL,
+  parent TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE quota (
+  project TEXT NOT NULL,
+  whose INTEGER NOT NULL,
+  what INTEGER NOT NULL,
+  gpu_type TEXT NOT NULL,
+  most INTEGER NOT NULL,
+  PRIMARY KEY (project, whose, what, gpu_type)
+) STRICT, WITHOUT ROWID;
+PRAGMA user_version = 2;
 )";
 
 constexpr DatabaseRemedies kProjectsRemedies = {
@@ -47,6 +63,11 @@ constexpr std::pair<int, std::vector<std::string> ProjectLimits::*> kLimitLists[
     {3, &ProjectLimits::accounts},
     {4, &ProjectLimits::images}};
 
+// The bounds of quotas. These numbers are in the file, too, and never change.
+constexpr std::pair<int, contract::Quota contract::ProjectShare::*> kQuotas[] = {
+    {1, &contract::ProjectShare::quota}, {2, &contract::ProjectShare::user_quota}};
+constexpr int kQueuedJobs = 1, kActiveRuns = 2, kGpuMillis = 3;
+
 // Calls `take` for each row.
 template <typename F>
 absl::Status ForEachRow(Statement& select, F take) {
@@ -60,6 +81,20 @@ absl::Status ForEachRow(Statement& select, F take) {
   }
 }
 
+absl::Status BringUpToDate(const Database& database) {
+  const absl::StatusOr<int64_t> version = database.QueryInt("PRAGMA user_version");
+  if (!version.ok()) return version.status();
+  if (*version == 1)
+    return database.InTransaction([&] { return database.Execute(std::string(kVersion2)); });
+  return database.MakeTables(std::string(kVersion1) + std::string(kVersion2), kProjectsVersion);
+}
+
+void TakeBound(int what, std::string_view gpu_type, int64_t most, contract::Quota* quota) {
+  if (what == kQueuedJobs) quota->max_queued_jobs = static_cast<uint32_t>(most);
+  if (what == kActiveRuns) quota->max_active_runs = static_cast<uint32_t>(most);
+  if (what == kGpuMillis) quota->max_gpu_millis[std::string(gpu_type)] = most;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ProjectFile>> ProjectFile::Open(const std::string& path) {
@@ -69,7 +104,7 @@ absl::StatusOr<std::unique_ptr<ProjectFile>> ProjectFile::Open(const std::string
   // The file is small and seldom written, so that it needs no write-ahead log.
   absl::Status status =
       (*database)->Execute("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");
-  if (status.ok()) status = (*database)->MakeTables(kProjectsSchema, kProjectsVersion);
+  if (status.ok()) status = BringUpToDate(**database);
   if (!status.ok()) return status;
   auto file = std::unique_ptr<ProjectFile>(new ProjectFile(*std::move(database)));
   if (status = file->Prepare(); !status.ok()) return status;
@@ -81,6 +116,13 @@ absl::Status ProjectFile::Prepare() {
       {&load_projects_, "SELECT name, description, created, archived FROM project"},
       {&load_members_, "SELECT project, kind, name, role FROM member ORDER BY project, kind, name"},
       {&load_allowed_, "SELECT project, what, value FROM allowed ORDER BY project, what, place"},
+      {&load_shares_, "SELECT project, weight, parent FROM share"},
+      {&load_quotas_, "SELECT project, whose, what, gpu_type, most FROM quota"},
+      {&add_share_, "INSERT INTO share (project, weight, parent) VALUES (?, ?, ?)"},
+      {&add_quota_,
+       "INSERT INTO quota (project, whose, what, gpu_type, most) VALUES (?, ?, ?, ?, ?)"},
+      {&remove_share_, "DELETE FROM share WHERE project = ?"},
+      {&remove_quotas_, "DELETE FROM quota WHERE project = ?"},
       {&add_project_,
        "INSERT INTO project (name, description, created, archived) VALUES (?, ?, ?, ?)"},
       {&add_member_, "INSERT INTO member (project, kind, name, role) VALUES (?, ?, ?, ?)"},
@@ -115,8 +157,28 @@ absl::StatusOr<std::map<std::string, Project, std::less<>>> ProjectFile::Load() 
       if (what == row.Int(1)) (project->second.limits.*list).emplace_back(row.Text(2));
     }
   });
+  if (status.ok()) status = LoadShares(&projects);
   if (!status.ok()) return status;
   return projects;
+}
+
+absl::Status ProjectFile::LoadShares(std::map<std::string, Project, std::less<>>* projects) {
+  const absl::Status status = ForEachRow(load_shares_, [&](const Statement& row) {
+    const auto project = projects->find(row.Text(0));
+    if (project == projects->end()) return;
+    project->second.share.weight = static_cast<uint32_t>(row.Int(1));
+    project->second.share.parent = row.Text(2);
+  });
+  if (!status.ok()) return status;
+  return ForEachRow(load_quotas_, [&](const Statement& row) {
+    const auto project = projects->find(row.Text(0));
+    if (project == projects->end()) return;
+    for (const auto& [whose, quota] : kQuotas) {
+      if (whose != row.Int(1)) continue;
+      TakeBound(static_cast<int>(row.Int(2)), row.Text(3), row.Int(4),
+                &(project->second.share.*quota));
+    }
+  });
 }
 
 absl::Status ProjectFile::Put(const Project& project) {
@@ -131,7 +193,8 @@ absl::Status ProjectFile::Remove(const std::string& name) {
 }
 
 absl::Status ProjectFile::RemoveRows(const std::string& name) {
-  for (Statement* statement : {&remove_project_, &remove_members_, &remove_allowed_}) {
+  for (Statement* statement :
+       {&remove_project_, &remove_members_, &remove_allowed_, &remove_share_, &remove_quotas_}) {
     if (absl::Status status = statement->Start().Bind(name).Run(); !status.ok()) return status;
   }
   return absl::OkStatus();
@@ -153,7 +216,28 @@ absl::Status ProjectFile::AddRows(const Project& project) {
       if (absl::Status status = add_allowed_.Run(); !status.ok()) return status;
     }
   }
-  return absl::OkStatus();
+  return AddShare(project);
+}
+
+absl::Status ProjectFile::AddShare(const Project& project) {
+  const contract::ProjectShare& share = project.share;
+  if (share.weight != contract::kDefaultWeight || !share.parent.empty()) {
+    add_share_.Start().Bind(project.name).Bind(share.weight).Bind(share.parent);
+    if (absl::Status status = add_share_.Run(); !status.ok()) return status;
+  }
+  absl::Status status;
+  const auto add = [&](int whose, int what, const std::string& type, uint64_t most) {
+    if (!status.ok()) return;
+    add_quota_.Start().Bind(project.name).Bind(whose).Bind(what).Bind(type).Bind(most);
+    status = add_quota_.Run();
+  };
+  for (const auto& [whose, list] : kQuotas) {
+    const contract::Quota& quota = share.*list;
+    if (quota.max_queued_jobs) add(whose, kQueuedJobs, "", *quota.max_queued_jobs);
+    if (quota.max_active_runs) add(whose, kActiveRuns, "", *quota.max_active_runs);
+    for (const auto& [type, most] : quota.max_gpu_millis) add(whose, kGpuMillis, type, most);
+  }
+  return status;
 }
 
 }  // namespace muster::auth

@@ -32,12 +32,14 @@ class ProjectFile {
   absl::Status Prepare();
   absl::Status RemoveRows(const std::string& name);
   absl::Status AddRows(const Project& project);
+  absl::Status AddShare(const Project& project);
+  absl::Status LoadShares(std::map<std::string, Project, std::less<>>* projects);
 
   // The statements end before their database.
   const std::unique_ptr<Database> database_;
-  Statement load_projects_, load_members_, load_allowed_;
-  Statement add_project_, add_member_, add_allowed_;
-  Statement remove_project_, remove_members_, remove_allowed_;
+  Statement load_projects_, load_members_, load_allowed_, load_shares_, load_quotas_;
+  Statement add_project_, add_member_, add_allowed_, add_share_, add_quota_;
+  Statement remove_project_, remove_members_, remove_allowed_, remove_share_, remove_quotas_;
 };
 
 }  // namespace muster::auth

@@ -20,6 +20,8 @@ ByName WithDefault(ByName projects) {
 
 ProjectTable::ProjectTable(ByName projects) : projects_(WithDefault(std::move(projects))) {
   auto places = std::make_shared<contract::PlaceLimits>();
+  auto shares = std::make_shared<contract::ProjectShares>();
+  shares->are_on = !is_open();
   for (const auto& [name, project] : projects_) {
     for (const Member& member : project.members) {
       const bool is_group = member.kind == MemberKind::kGroup;
@@ -31,8 +33,10 @@ ProjectTable::ProjectTable(ByName projects) : projects_(WithDefault(std::move(pr
                                .pools = limits.pools,
                                .needs_account = !limits.accounts.empty()};
     if (place != contract::PlaceLimit()) places->emplace(name, std::move(place));
+    if (project.share != contract::ProjectShare()) shares->projects.emplace(name, project.share);
   }
   places_ = std::move(places);
+  shares_ = std::move(shares);
 }
 
 const Project* ProjectTable::Find(std::string_view name) const {

@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "broker/auth/role.h"
 #include "contract/place_limits.h"
+#include "contract/project_shares.h"
 
 namespace muster::auth {
 
@@ -45,6 +46,7 @@ struct Project {
   std::vector<Member> members = {};  // users first, by name
   int64_t created_micros = 0;        // 0: nobody has made or changed it, see ProjectTable
   int64_t archived_micros = 0;       // 0: it takes jobs
+  contract::ProjectShare share = {};
 
   friend bool operator==(const Project&, const Project&) = default;
 };
@@ -73,6 +75,8 @@ class ProjectTable {
                                         const std::vector<std::string>& groups) const;
   // Never null.
   const std::shared_ptr<const contract::PlaceLimits>& places() const { return places_; }
+  // Never null.
+  const std::shared_ptr<const contract::ProjectShares>& shares() const { return shares_; }
 
  private:
   using Index = absl::flat_hash_map<std::string, std::vector<Membership>>;
@@ -81,6 +85,7 @@ class ProjectTable {
   Index by_user_;
   Index by_group_;
   std::shared_ptr<const contract::PlaceLimits> places_;
+  std::shared_ptr<const contract::ProjectShares> shares_;
 };
 
 }  // namespace muster::auth

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "broker/core/impl.h"
+#include "contract/states.h"
 
 namespace muster::core {
 
@@ -15,6 +16,7 @@ bool Core::Impl::Apply(uint64_t id, Job& job, const JobChange& change, v1::Trans
   if (change.event == contract::JobEvent::kRetry) ++retries_decided_;
   if (change.next_run_unix_micros) retries_.Add(id, *change.next_run_unix_micros);
   if (before.is_queued && !job.is_queued()) retries_.Remove(id);
+  if (contract::IsTerminal(job.state())) dependencies_.JobEnded(id, job.state());
   Recount(id, job, before);
   Record(step, id, job, std::move(transition));
   return true;
@@ -27,6 +29,11 @@ Core::Impl::Standing Core::Impl::StandingOf(uint64_t id, const Job& job) const {
   if (!job.is_on_cluster()) return standing;
   standing.cluster = clusters_[job.cluster()].get();
   standing.is_held = job.held();
+  // A held run takes no room and no turn.
+  if (!standing.is_held) {
+    const bool waits = job.state() == v1::JOB_STATE_PENDING;
+    standing.phase = waits ? placement::Phase::kWaits : placement::Phase::kRuns;
+  }
   return standing;
 }
 
@@ -36,6 +43,15 @@ void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before) {
   queued_ -= before.is_queued;
   if (before.is_in_line && !now.is_in_line) StepAside(id, job);
   if (!before.is_in_line && now.is_in_line) LineUp(id, job);
+  if (before.cluster != now.cluster || before.phase != now.phase) {
+    const Requirements& requirements = groups_.at(job.group)->requirements;
+    for (const auto& [standing, adds] : {std::pair(&before, false), std::pair(&now, true)}) {
+      if (standing->cluster == nullptr) continue;
+      ++standing->cluster->load_version;
+      placement::Load& load = standing->cluster->load;
+      adds ? load.Add(requirements, standing->phase) : load.Remove(requirements, standing->phase);
+    }
+  }
   if (before.cluster != nullptr) {
     --before.cluster->active;
     before.cluster->held -= before.is_held;
@@ -46,6 +62,7 @@ void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before) {
     now.cluster->held += now.is_held;
     Show(now.cluster);
   }
+  CountInAccounts(job, before, now);
 }
 
 }  // namespace muster::core

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "broker/core/amounts.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/job.pb.h"
 #include "muster/v1/job_spec.pb.h"
@@ -53,6 +54,8 @@ struct UpdateJob {
   std::optional<absl::Time> end_time;
   HoldState hold = HoldState::kNone;
   std::optional<absl::Time> retry_time;  // time of its next run, while it waits for one
+  // The job whose end let this one fail, which never had a run; 0: none.
+  uint64_t failed_dependency = 0;
 };
 
 // A user's edit of a job: the values from now on. The job may have ended.
@@ -109,6 +112,8 @@ struct PutCluster {
   uint64_t agent_epoch = 0;
   uint32_t max_active_runs = 0;
   absl::Time last_seen;
+  // The operators' wish that it takes no new runs; nothing: it takes some.
+  std::optional<v1::ClusterCordon> cordon = std::nullopt;
 };
 
 // Changes only the position in a cluster's event stream; far more frequent than the rest.
@@ -132,14 +137,31 @@ struct DeleteJob {
   uint64_t id = 0;
 };
 
-using Change = std::variant<InsertJob, UpdateJob, EditJob, PutRun, PutUsage, AppendTransition,
-                            PutCluster, AdvanceCluster, RemoveCluster, PutBrokerEpoch, DeleteJob>;
+// The use of a user in a project, in amounts times seconds, as it was at a time. It replaces what
+// was stored of it.
+struct PutUse {
+  std::string project;
+  std::string user;
+  Amounts used = {};
+  absl::Time at;
+};
+
+// The rest of a use is not worth keeping.
+struct RemoveUse {
+  std::string project;
+  std::string user;
+};
+
+using Change =
+    std::variant<InsertJob, UpdateJob, EditJob, PutRun, PutUsage, AppendTransition, PutCluster,
+                 AdvanceCluster, RemoveCluster, PutBrokerEpoch, DeleteJob, PutUse, RemoveUse>;
 using Changes = std::vector<Change>;
 
 // A job that has not ended, from which the core is restored.
 struct LiveJob {
   uint64_t id = 0;
   uint32_t requirements = 0;  // index into Restored::requirements
+  uint32_t user = 0;          // index into Restored::users
   int32_t priority = 0;
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   uint64_t job_sequence = 0;
@@ -148,6 +170,14 @@ struct LiveJob {
   std::optional<absl::Time> start_time;
   HoldState hold = HoldState::kNone;
   std::optional<absl::Time> retry_time;
+  // A job that it depends on.
+  struct Dependency {
+    uint64_t job = 0;
+    v1::JobOutcome outcome = v1::JOB_OUTCOME_SUCCEEDED;
+    std::optional<v1::JobState> end = {};  // nothing: it has not ended, or was deleted since
+  };
+  // Only jobs that never had a run need it.
+  std::vector<Dependency> depends_on = {};
 };
 
 struct RememberedRequest {

@@ -2,6 +2,7 @@
 #ifndef MUSTER_BROKER_CORE_CLUSTER_H_
 #define MUSTER_BROKER_CORE_CLUSTER_H_
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <deque>
@@ -12,10 +13,12 @@
 #include <utility>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "broker/core/changes.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/core.h"
+#include "broker/core/placement/load.h"
 #include "muster/v1/job.pb.h"
 
 namespace muster::core {
@@ -60,6 +63,15 @@ struct Cluster {
   // The time when it became full; nothing: it is not full. InfinitePast: it was full already when
   // the broker started.
   std::optional<absl::Time> full_since;
+  // The use that its active runs make of it, and what earlier runs there have shown. The version
+  // rises with each run that comes, begins or goes.
+  placement::Load load;
+  uint64_t load_version = 0;
+  // The active runs that have not started, if this process has placed them: the place of each among
+  // those that waited there, see placement::Waits.
+  absl::flat_hash_map<RunId, uint32_t> places;
+  // The run that Load::told is of, by shape; meaningless where that is InfinitePast.
+  std::array<RunId, placement::kShapes> told_by = {};
   // The runs that the connected agent does not hold and has not been sent yet.
   std::deque<RunId> to_resend;
 
@@ -71,7 +83,7 @@ struct Cluster {
 
   const std::string& name() const { return saved.name; }
   bool is_full() const { return active >= saved.max_active_runs; }
-  bool TakesRuns() const { return session.has_value() && !is_full(); }
+  bool TakesRuns() const { return session.has_value() && !is_full() && !saved.cordon; }
   // Must be called when it is shown, after a round of placement: a run that takes the place of
   // another one in the same round leaves the cluster as full as it was.
   void NoteWhetherFull(absl::Time now) {

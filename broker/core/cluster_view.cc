@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "broker/core/fit.h"
 #include "broker/core/timestamps.h"
@@ -27,6 +29,9 @@ v1::Cluster DescribeWithoutInventory(const ClusterView& cluster) {
   out.set_agent_version(cluster.saved->agent_version);
   out.set_active_runs(cluster.active);
   out.set_max_active_runs(cluster.saved->max_active_runs);
+  if (cluster.saved->cordon) *out.mutable_cordon() = *cluster.saved->cordon;
+  if (v1::EstimateErrors errors; cluster.load.errors.Describe(&errors))
+    *out.mutable_estimate_errors() = std::move(errors);
   for (const auto& [command, calls] : cluster.scheduler_calls) {
     (*out.mutable_scheduler_calls())[command] = calls;
   }
@@ -91,6 +96,57 @@ Requirements CapacityOf(const v1::JobSpec& spec) {
   return requirements;
 }
 
+// A cluster that could run a job.
+struct Found {
+  // The distance from taking the job: it does so now, it is full, cordoned, or its pool is closed.
+  enum class Distance { kTakesIt, kFull, kCordoned, kNotNow } distance;
+  Fit fit;
+  placement::Estimate estimate;
+  placement::Rank rank;
+  const ClusterView* cluster;
+
+  friend bool operator<(const Found& a, const Found& b) {
+    return std::tie(a.distance, a.rank) < std::tie(b.distance, b.rank);
+  }
+};
+
+Found::Distance DistanceOf(const Fit& fit, const ClusterView& cluster) {
+  if (!fit.now()) return Found::Distance::kNotNow;
+  if (cluster.saved->cordon) return Found::Distance::kCordoned;
+  return cluster.is_full() ? Found::Distance::kFull : Found::Distance::kTakesIt;
+}
+
+// Returns those that could take the job, the best one first.
+ClustersReply ListForJob(const ListClusters& which, const ClusterViews& clusters,
+                         const contract::PlaceLimits& limits) {
+  const Requirements job = CapacityOf(*which.that_could_take);
+  std::vector<Found> found;
+  for (const auto& cluster : clusters) {
+    Fit fit;
+    if (!CouldTake(*cluster, job, limits, &fit)) continue;
+    const placement::Estimate estimate =
+        placement::MakeEstimate(job, CapacityFor(job, *cluster->saved), cluster->load, which.now);
+    found.push_back({.distance = DistanceOf(fit, *cluster),
+                     .fit = std::move(fit),
+                     .estimate = estimate,
+                     .rank = placement::RankOf(estimate),
+                     .cluster = cluster.get()});
+  }
+  std::stable_sort(found.begin(), found.end());
+  ClustersReply reply;
+  reply.more = found.size() > which.max_clusters;
+  found.resize(std::min(found.size(), which.max_clusters));
+  for (const Found& one : found) {
+    const ClusterView& cluster = *one.cluster;
+    reply.clusters.push_back(DescribeFor(one.fit, cluster));
+    if (one.fit.lack.pool != nullptr) reply.not_now.emplace(cluster.name(), one.fit.lack.code);
+    if (one.distance > Found::Distance::kFull) continue;
+    if (auto estimate = placement::ToShow(one.estimate, cluster.load, which.now))
+      reply.estimates.emplace(cluster.name(), *std::move(estimate));
+  }
+  return reply;
+}
+
 bool ComesBefore(const std::shared_ptr<const ClusterView>& cluster, const std::string& name) {
   return cluster->name() < name;
 }
@@ -107,27 +163,31 @@ std::pair<ClusterViews::const_iterator, ClusterViews::const_iterator> Among(
 
 }  // namespace
 
+placement::Estimate EstimateOn(const ClusterView& cluster, const Requirements& job,
+                               absl::Time now) {
+  placement::Capacity capacity = CapacityFor(job, *cluster.saved);
+  capacity.is_full = cluster.is_full();
+  return placement::MakeEstimate(job, capacity, cluster.load, now);
+}
+
 ClustersReply List(const ListClusters& which, const ClusterViews& clusters) {
+  if (which.that_could_take != nullptr) {
+    const contract::PlaceLimits none;
+    return ListForJob(which, clusters, which.limits != nullptr ? *which.limits : none);
+  }
   ClustersReply reply;
-  const bool is_for_job = which.that_could_take != nullptr;
-  const Requirements job = is_for_job ? CapacityOf(*which.that_could_take) : Requirements();
-  const Identities identities = is_for_job ? Identities() : IdentitiesOf(clusters);
-  const contract::PlaceLimits none;
-  const contract::PlaceLimits& limits = which.limits != nullptr ? *which.limits : none;
+  const Identities identities = IdentitiesOf(clusters);
   size_t bytes = 0;
   for (auto [next, end] = Among(which, clusters); next != end; ++next) {
     const ClusterView& cluster = **next;
-    Fit fit;
-    if (is_for_job && !CouldTake(cluster, job, limits, &fit)) continue;
-    if (!is_for_job) bytes += cluster.saved->inventory.ByteSizeLong();
+    bytes += cluster.saved->inventory.ByteSizeLong();
     const bool is_full = reply.clusters.size() == which.max_clusters || bytes > which.max_bytes;
     if (is_full && !reply.clusters.empty()) {
       reply.more = true;
       break;
     }
-    reply.clusters.push_back(is_for_job ? DescribeFor(fit, cluster) : Describe(cluster));
-    if (fit.lack.pool != nullptr) reply.not_now.emplace(cluster.name(), fit.lack.code);
-    if (cluster.saved->kind == v1::CLUSTER_KIND_KUBERNETES && !is_for_job)
+    reply.clusters.push_back(Describe(cluster));
+    if (cluster.saved->kind == v1::CLUSTER_KIND_KUBERNETES)
       WarnOfTwins(identities, &reply.clusters.back());
   }
   return reply;

@@ -13,6 +13,8 @@
 
 #include "absl/time/time.h"
 #include "broker/core/changes.h"
+#include "broker/core/placement/estimate.h"
+#include "broker/core/placement/load.h"
 #include "broker/core/requirements.h"
 #include "contract/lacks.h"
 #include "contract/place_limits.h"
@@ -39,9 +41,13 @@ struct ClusterView {
   uint32_t active = 0;                          // runs that have not ended
   uint32_t held = 0;                     // number of these whose jobs are held, or asked to be
   std::optional<absl::Time> full_since;  // as in Cluster
+  placement::Load load;                  // likewise
 
   const std::string& name() const { return saved->name; }
+  bool is_full() const { return active >= saved->max_active_runs; }
 };
+// Estimates the start of such a job there, if it were the next one.
+placement::Estimate EstimateOn(const ClusterView& cluster, const Requirements& job, absl::Time now);
 
 // The clusters in the order of their names.
 using ClusterViews = std::vector<std::shared_ptr<const ClusterView>>;
@@ -58,8 +64,10 @@ struct ListClusters {
   std::string after = {};  // only clusters whose names come later
   size_t max_clusters = 1000;
   size_t max_bytes = 2 << 20;  // bound on all of them; the first one is given whatever its size
-  // Not null: only those that are connected and could take such a job, without their inventories.
+  // Not null: only those that are connected and could take such a job, without their inventories,
+  // in the order in which they would be chosen; name, after and max_bytes do not count.
   std::shared_ptr<const v1::JobSpec> that_could_take = nullptr;
+  absl::Time now = absl::InfinitePast();  // with that_could_take: the time for its estimates
   // The places that projects may use; null: all.
   std::shared_ptr<const contract::PlaceLimits> limits = nullptr;
 };
@@ -69,6 +77,9 @@ struct ClustersReply {
   // name. Their inventories have only the pool that the job waits for, with its issues; the other
   // inventories are empty.
   std::map<std::string, contract::LackCode> not_now;
+  // When the job of that_could_take would start, by cluster name; those that are not listed have
+  // nothing to tell it by, or take no runs.
+  std::map<std::string, v1::StartEstimate> estimates;
   bool more = false;  // more clusters follow
 };
 ClustersReply List(const ListClusters& which, const ClusterViews& clusters);
@@ -77,9 +88,10 @@ std::optional<v1::Cluster> Find(const std::string& name, const ClusterViews& clu
 // Unspecified: there is no such cluster.
 v1::ClusterKind KindOf(const std::string& name, const ClusterViews& clusters);
 
-// Says why no cluster has taken a job that is QUEUED, is not held and waits for no time.
+// Says why no cluster has taken a job that is QUEUED, is not held and waits for no time, and when
+// it would start on each that could take it, if it were the next one.
 v1::StateReason WhyQueued(const Requirements& job, const ClusterViews& clusters,
-                          const contract::PlaceLimits& limits);
+                          const contract::PlaceLimits& limits, absl::Time now);
 
 }  // namespace muster::core
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
 #include <string_view>
@@ -13,6 +14,8 @@
 namespace muster::core {
 namespace {
 
+using google::protobuf::util::MessageDifferencer;
+
 ClusterView ViewOf(const Cluster& cluster) {
   ClusterView view;
   view.is_connected = cluster.session.has_value();
@@ -24,6 +27,7 @@ ClusterView ViewOf(const Cluster& cluster) {
   view.active = cluster.active;
   view.held = cluster.held;
   view.full_since = cluster.full_since;
+  view.load = cluster.load;
   return view;
 }
 
@@ -32,7 +36,7 @@ bool AreAlike(const ClusterView& a, const ClusterView& b) {
          a.scheduler_observed_at == b.scheduler_observed_at &&
          a.scheduler_error == b.scheduler_error && a.scheduler_calls == b.scheduler_calls &&
          a.cloned_at == b.cloned_at && a.active == b.active && a.held == b.held &&
-         a.full_since == b.full_since;
+         a.full_since == b.full_since && a.load.pools() == b.load.pools();
 }
 
 }  // namespace
@@ -70,11 +74,12 @@ std::vector<ShownCluster> Core::Impl::TakeShownClusters(absl::Time now) {
 
 absl::Status Core::Impl::CheckShown(const Cluster& cluster) const {
   if (cluster.waits_to_be_shown) return absl::OkStatus();
-  const bool is_shown = cluster.shown != nullptr && AreAlike(*cluster.shown, ViewOf(cluster)) &&
-                        cluster.shown->saved->max_active_runs == cluster.saved.max_active_runs &&
-                        cluster.shown->saved->kind == cluster.saved.kind &&
-                        cluster.shown->saved->inventory.SerializeAsString() ==
-                            cluster.saved.inventory.SerializeAsString();
+  const bool is_shown =
+      cluster.shown != nullptr && AreAlike(*cluster.shown, ViewOf(cluster)) &&
+      cluster.shown->saved->max_active_runs == cluster.saved.max_active_runs &&
+      cluster.shown->saved->kind == cluster.saved.kind &&
+      cluster.shown->saved->cordon.has_value() == cluster.saved.cordon.has_value() &&
+      MessageDifferencer::Equals(cluster.shown->saved->inventory, cluster.saved.inventory);
   if (is_shown) return absl::OkStatus();
   return absl::InternalError(
       ToAbsl(fmt::format("cluster {} has changed, and is not to be shown", cluster.name())));

@@ -18,6 +18,7 @@ Counters Core::counters() const { return impl_->counters(); }
 std::vector<ShownCluster> Core::TakeShownClusters(absl::Time now) {
   return impl_->TakeShownClusters(now);
 }
+std::vector<ShownUse> Core::TakeShownUses() { return impl_->TakeShownUses(); }
 uint64_t Core::last_sequence() const { return impl_->last_sequence(); }
 absl::Status Core::CheckInvariants() const { return impl_->CheckInvariants(); }
 
@@ -39,7 +40,7 @@ Counters Core::Impl::counters() const {
 }
 
 bool Core::Impl::IsReady(uint64_t id, const Job& job) const {
-  return !job.held() && !retries_.TimeOf(id);
+  return !job.held() && !retries_.TimeOf(id) && !dependencies_.Waits(id);
 }
 
 void Core::Impl::LineUp(uint64_t id, const Job& job) {

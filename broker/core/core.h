@@ -16,12 +16,15 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "broker/core/changes.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
+#include "broker/core/use_view.h"
 #include "contract/place_limits.h"
+#include "contract/project_shares.h"
 #include "contract/refusals.h"
 #include "contract/sentences.h"
 #include "muster/agent/v1/agent_link.pb.h"
@@ -41,6 +44,10 @@ struct Options {
   int silent_heartbeats = 3;  // a connection that missed as many is closed
   uint64_t max_queued_jobs =
       10'000'000;  // QUEUED jobs held in memory (<= 700 B each); more are refused
+  // QUEUED jobs of one user whose submits say that bounds hold for the user; 0: no bound.
+  // One user's script leaves nine tenths of the queue to the others.
+  uint64_t max_queued_jobs_per_user = 1'000'000;
+  absl::Duration half_life = absl::Hours(24 * 7);   // of the use by which projects share
   absl::Duration request_memory = absl::Hours(24);  // how long a request_id outlives its job
   // Most requests remembered at the same time, at about 60 B each; more are refused until older
   // ones expire.
@@ -68,6 +75,9 @@ struct SubmitItem {
   // job that is to be kept; a repeat, and a job that no cluster can take, are answered as if there
   // were no files.
   absl::Status files = absl::OkStatus();
+  // OK if its user sees all jobs that depends_on names by number. An error is the answer to a new
+  // job.
+  absl::Status dependencies = absl::OkStatus();
   bool held = false;      // the job is held from its acceptance on
   uint64_t rerun_of = 0;  // the job whose spec it has; 0: none
 };
@@ -85,6 +95,11 @@ struct Submit {
   std::string user;
   bool validate_only = false;
   std::optional<RerunRequest> rerun = std::nullopt;
+  // The ends of jobs that items depend on and that have ended. The core knows those that have not;
+  // it refuses a new job that depends on any other with refused::DependencyEnded, at whose arrival
+  // the store tells that end.
+  absl::flat_hash_map<uint64_t, v1::JobState> ends = {};
+  bool is_bounded = false;  // max_queued_jobs_per_user holds for the user
 };
 struct Cancel {
   Ticket ticket = 0;
@@ -125,6 +140,14 @@ struct ForgetCluster {
   Ticket ticket = 0;
   std::string name;
 };
+// Lets a cluster take no new runs, or takes that wish back.
+struct SetCordon {
+  Ticket ticket = 0;
+  std::string name;
+  // The reason, the user and `drain`; nothing: it takes runs again. The time of a cordon that is
+  // replaced stays.
+  std::optional<v1::ClusterCordon> cordon = std::nullopt;
+};
 // Deletes jobs that have ended and need not be kept longer; nothing more will be heard of their
 // runs.
 struct DeleteJobs {
@@ -136,6 +159,13 @@ struct SetPlaceLimits {
   Ticket ticket = 0;
   std::shared_ptr<const contract::PlaceLimits> limits;
 };
+// Says anew which shares and quotas projects have. Runs and jobs that there are stay.
+struct SetShares {
+  Ticket ticket = 0;
+  std::shared_ptr<const contract::ProjectShares> shares;
+};
+// The process is about to end: what projects have used until now is to be stored.
+struct KeepUse {};
 struct AgentConnected {
   SessionId session = 0;
   agent::v1::AgentHello hello;
@@ -158,8 +188,9 @@ struct Tick {
   absl::Duration clock_set_by;
 };
 
-using Input = std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, DeleteJobs, SetPlaceLimits,
-                           AgentConnected, AgentReported, AgentBeat, AgentGone, Tick>;
+using Input =
+    std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, SetCordon, DeleteJobs, SetPlaceLimits,
+                 SetShares, KeepUse, AgentConnected, AgentReported, AgentBeat, AgentGone, Tick>;
 
 // ---- effects: carried out in order once the changes of the same Output are on disk
 
@@ -167,7 +198,7 @@ struct SubmitReply {
   Ticket ticket = 0;
   std::variant<v1::SubmitJobsResponse, contract::Refusal> result = {};
 };
-// Answers Cancel, Hold, Edit, ForgetCluster, DeleteJobs and SetPlaceLimits.
+// Answers Cancel, Hold, Edit, ForgetCluster, SetCordon, DeleteJobs, SetPlaceLimits and SetShares.
 struct StatusReply {
   Ticket ticket = 0;
   std::optional<contract::Refusal> refusal = {};  // nothing: it was done
@@ -202,6 +233,7 @@ struct Output {
   // The clusters to show to readers before the first effect. The core's caller fills this in from
   // TakeShownClusters.
   std::vector<ShownCluster> clusters;
+  std::vector<ShownUse> uses;  // likewise, from TakeShownUses
   std::vector<Effect> effects;
 };
 
@@ -213,17 +245,21 @@ struct Restored {
   uint64_t next_sequence = 1;
   // The requirements of `jobs`, without duplicates: see RequirementsOf and RequirementsList.
   std::vector<Requirements> requirements;
+  std::vector<std::string> users;  // of `jobs`, without duplicates
   std::vector<PutCluster> clusters;
   std::vector<LiveJob> jobs;  // not ended
   // Runs that have not ended, and ended ones of whose logs more may come.
   std::vector<PutRun> runs;
   std::vector<RememberedRequest> requests;
+  std::vector<PutUse> uses;
   // The places that projects may use, from the broker's file of projects; null: all.
   std::shared_ptr<const contract::PlaceLimits> limits = nullptr;
+  // The shares and quotas of projects, likewise; null: nobody has made a project.
+  std::shared_ptr<const contract::ProjectShares> shares = nullptr;
 };
 
 struct Counters {
-  uint64_t queued = 0;  // held jobs and jobs that wait for their time included
+  uint64_t queued = 0;  // held jobs and jobs that wait for their time or other jobs included
   uint64_t groups = 0;  // different requirements of jobs that have not ended
   uint64_t active_runs = 0;
   uint64_t retries = 0;              // retries decided since the start
@@ -246,6 +282,8 @@ class Core {
   // Returns the clusters that have changed since the last call, once each; the first call returns
   // all. Call it after PlaceJobs: a cluster is full or not as it is then.
   std::vector<ShownCluster> TakeShownClusters(absl::Time now);
+  // The same for what projects have and use.
+  std::vector<ShownUse> TakeShownUses();
 
   // The place of the latest change among all changes, including those of earlier processes.
   uint64_t last_sequence() const;

@@ -65,7 +65,9 @@ void Core::Impl::ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& 
         std::make_shared<const v1::Run>(*run);
     step.moved.erase(latest);
   }
+  const RunLook before = LookAt(*run);
   const RunStep what = core::Apply(event, step.now, run.get());
+  NoteReport(cluster, id, *run, before, step.now);
   step.runs.emplace_back(cluster, id);
   if (what == RunStep::kShown) step.changed.insert(id);
   if (what != RunStep::kMoved && what != RunStep::kRestarted) return;

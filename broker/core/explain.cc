@@ -32,27 +32,34 @@ v1::StateReason ClusterFull(const ClusterView& cluster) {
 
 // Says why a cluster that may fit does not have the job yet.
 Obstacle WhyNot(const Requirements& job, const ClusterView& cluster,
-                const contract::PlaceLimits& limits) {
+                const contract::PlaceLimits& limits, absl::Time now) {
   const Fit fit = CheckFit(job, *cluster.saved, limits);
   const int near = static_cast<int>(fit.verdict);
   if (!fit.now()) return {near, contract::LackReason(fit.lack, cluster.name())};
+  if (cluster.saved->cordon)
+    return {near, contract::Cordoned(*cluster.saved->cordon, cluster.name())};
   if (!cluster.is_connected) {
     return {near, contract::MakeReason(v1::STATE_REASON_CODE_AGENT_DISCONNECTED,
                                        {.cluster = cluster.name(), .since = cluster.last_heard})};
   }
-  if (cluster.active >= cluster.saved->max_active_runs) return {near + 1, ClusterFull(cluster)};
-  return {near + 2, contract::MakeReason(v1::STATE_REASON_CODE_ABOUT_TO_BE_PLACED,
-                                         {.cluster = cluster.name()})};
+  const bool is_full = cluster.is_full();
+  Obstacle obstacle{near + (is_full ? 1 : 2), {}};
+  obstacle.reason = is_full ? ClusterFull(cluster)
+                            : contract::MakeReason(v1::STATE_REASON_CODE_ABOUT_TO_BE_PLACED,
+                                                   {.cluster = cluster.name()});
+  if (auto shown = placement::ToShow(EstimateOn(cluster, job, now), cluster.load, now))
+    *obstacle.reason.mutable_start_estimate() = *std::move(shown);
+  return obstacle;
 }
 
 }  // namespace
 
 v1::StateReason WhyQueued(const Requirements& job, const ClusterViews& clusters,
-                          const contract::PlaceLimits& limits) {
+                          const contract::PlaceLimits& limits, absl::Time now) {
   if (clusters.empty()) return contract::MakeReason(v1::STATE_REASON_CODE_NO_CLUSTERS);
   std::vector<Obstacle> obstacles;
   for (const auto& cluster : clusters) {
-    Obstacle obstacle = WhyNot(job, *cluster, limits);
+    Obstacle obstacle = WhyNot(job, *cluster, limits, now);
     if (obstacle.near != static_cast<int>(Fit::Verdict::kNotNamed))
       obstacles.push_back(std::move(obstacle));
   }

@@ -327,6 +327,27 @@ Fit CheckPools(const Requirements& job, const PutCluster& cluster) {
   return best;
 }
 
+placement::Capacity CapacityOf(const Requirements& job, const v1::Pool& pool,
+                               v1::ClusterKind kind) {
+  placement::Capacity out;
+  out.pool = &pool;
+  out.knows_nodes = pool.node_groups_size() > 0;
+  out.shares_nodes = kind == v1::CLUSTER_KIND_KUBERNETES;
+  const Need need = NeedOf(job, pool, kind);
+  bool knows_memory = true;
+  for (const v1::NodeGroup& group : pool.node_groups()) {
+    const uint64_t nodes = group.usable_count();
+    if (nodes == 0) continue;
+    out.usable.cpu_millis += nodes * group.cpus() * kMillis;
+    out.usable.memory_bytes += nodes * group.memory_bytes();
+    knows_memory = knows_memory && group.memory_bytes() > 0;
+    if (need.gpus > 0) out.usable.gpu_millis += nodes * GpusFor(need, group) * kMillis;
+    if (HasAll(need, group)) out.good_nodes += nodes;
+  }
+  if (!knows_memory) out.usable.memory_bytes = 0;
+  return out;
+}
+
 }  // namespace
 
 Fit CheckFit(const Requirements& job, const PutCluster& cluster,
@@ -340,6 +361,21 @@ Fit CheckFit(const Requirements& job, const PutCluster& cluster,
   if (Fit fit = CheckKind(job, cluster); !fit.now()) return fit;
   if (!AllowsPools(job, cluster, limit)) return PoolOfOthers(job);
   return UnlessRefused(CheckPools(job, cluster), job, cluster);
+}
+
+placement::Capacity CapacityFor(const Requirements& job, const PutCluster& cluster) {
+  std::vector<const v1::Pool*> pools;
+  for (const std::string& name : job.pools) {
+    if (const v1::Pool* pool = FindPool(cluster.inventory, name)) pools.push_back(pool);
+  }
+  if (job.pools.empty()) pools = DefaultPools(cluster.inventory);
+  placement::Capacity best;
+  for (const v1::Pool* pool : pools) {
+    if (!pool->available()) continue;
+    const placement::Capacity capacity = CapacityOf(job, *pool, cluster.kind);
+    if (best.pool == nullptr || capacity.good_nodes > best.good_nodes) best = capacity;
+  }
+  return best;
 }
 
 }  // namespace muster::core

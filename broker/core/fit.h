@@ -3,6 +3,7 @@
 #define MUSTER_BROKER_CORE_FIT_H_
 
 #include "broker/core/changes.h"
+#include "broker/core/placement/estimate.h"
 #include "broker/core/requirements.h"
 #include "contract/lacks.h"
 #include "contract/place_limits.h"
@@ -37,6 +38,10 @@ struct Fit {
 // cluster's own queue is the place to wait for them.
 Fit CheckFit(const Requirements& job, const PutCluster& cluster,
              const contract::PlaceLimits& limits);
+
+// Returns what the job may use there, of the pool that has the most nodes for it. Valid as long as
+// the inventory.
+placement::Capacity CapacityFor(const Requirements& job, const PutCluster& cluster);
 
 }  // namespace muster::core
 

@@ -4,14 +4,15 @@
 
 namespace muster::core {
 
-Group* Groups::Find(const Requirements& requirements) const {
-  const auto it = index_.find(requirements);
+Group* Groups::Find(const Requirements& requirements, UserIndex user) const {
+  const auto it = index_.find(Key{requirements, user});
   return it == index_.end() ? nullptr : *it;
 }
 
-Group* Groups::Add(Requirements requirements) {
+Group* Groups::Add(Requirements requirements, UserIndex user) {
   auto group = std::make_unique<Group>();
   group->requirements = std::move(requirements);
+  group->user = user;
   Group* raw = group.get();
   if (free_.empty()) {
     raw->id = static_cast<uint32_t>(by_id_.size());

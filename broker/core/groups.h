@@ -1,5 +1,5 @@
-// Groups of jobs that are alike to the core: one for each different Requirements that live jobs
-// have.
+// Groups of jobs that are alike to the core: one for each user's different Requirements that live
+// jobs have.
 //
 // A group costs about 500 B beside its jobs, so that a million jobs may all be different. Owner:
 // the core's thread.
@@ -19,27 +19,34 @@
 
 namespace muster::core {
 
-struct ProjectQueue;
+// Names a user while there is an account of the user (accounts.h).
+using UserIndex = uint32_t;
+
+struct Lane;
+struct UserQueue;
 
 struct Group {
   uint32_t id = 0;
+  UserIndex user = 0;
   Requirements requirements;
   uint64_t jobs = 0;  // number of its jobs that have not ended
   JobLine line;       // its jobs that are queued and may be placed
 
-  ProjectQueue* project = nullptr;  // its project within its lane; never null once it is in use
-  std::optional<Turn> listed;       // its place in its project; nothing: its line is empty
-  uint64_t fitted_at = 0;           // the version of Refits that its lane is right for, at least
+  UserQueue* queue = nullptr;  // its user's queue within its lane; never null once it is in use
+  std::optional<Turn> listed;  // its place in its queue; nothing: its line is empty
+  uint64_t fitted_at = 0;      // the version of Refits that its lane is right for, at least
+
+  Lane* lane() const;  // in waiting_tree.h; the group must be in use
 };
 
 class Groups {
  public:
   // Returns null if there is no such group.
-  Group* Find(const Requirements& requirements) const;
+  Group* Find(const Requirements& requirements, UserIndex user) const;
   // Returns null if no group has this id, which must be below end_id().
   Group* at(uint32_t id) const { return by_id_[id].get(); }
-  // The requirements must not be known yet. Ids of groups that are gone are used again.
-  Group* Add(Requirements requirements);
+  // It must not be known yet. Ids of groups that are gone are used again.
+  Group* Add(Requirements requirements, UserIndex user);
   // The group must have no jobs.
   void Remove(Group* group);
 
@@ -53,20 +60,26 @@ class Groups {
   size_t end_id() const { return by_id_.size(); }
 
  private:
-  static const Requirements& KeyOf(const Group* group) { return group->requirements; }
-  static const Requirements& KeyOf(const Requirements& key) { return key; }
+  struct Key {
+    const Requirements& requirements;
+    UserIndex user;
+  };
+  static Key KeyOf(const Group* group) { return {group->requirements, group->user}; }
+  static Key KeyOf(const Key& key) { return key; }
   struct Hash {
     using is_transparent = void;
     template <typename T>
-    size_t operator()(const T& key) const {
-      return absl::Hash<Requirements>()(KeyOf(key));
+    size_t operator()(const T& of) const {
+      const Key key = KeyOf(of);
+      return absl::HashOf(key.requirements, key.user);
     }
   };
   struct Equal {
     using is_transparent = void;
     template <typename A, typename B>
     bool operator()(const A& a, const B& b) const {
-      return KeyOf(a) == KeyOf(b);
+      const Key left = KeyOf(a), right = KeyOf(b);
+      return left.user == right.user && left.requirements == right.requirements;
     }
   };
 

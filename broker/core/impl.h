@@ -16,11 +16,14 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "broker/core/accounts.h"
 #include "broker/core/cluster.h"
 #include "broker/core/core.h"
+#include "broker/core/dependencies.h"
 #include "broker/core/fit.h"
 #include "broker/core/groups.h"
 #include "broker/core/job_table.h"
+#include "broker/core/placement/choice.h"
 #include "broker/core/refits.h"
 #include "broker/core/request_memory.h"
 #include "broker/core/retry_queue.h"
@@ -37,6 +40,7 @@ class Core::Impl {
   void Handle(Input input, absl::Time now, Output* out);
   bool PlaceJobs(absl::Time now, Output* out);
   std::vector<ShownCluster> TakeShownClusters(absl::Time now);
+  std::vector<ShownUse> TakeShownUses() { return accounts_.TakeShown(); }
   uint64_t last_sequence() const { return next_sequence_ - 1; }
   Counters counters() const;
   absl::Status CheckInvariants() const;
@@ -54,6 +58,8 @@ class Core::Impl {
     absl::flat_hash_map<RunId, size_t> moved = {};
     // Runs that have changed after their latest transition.
     absl::flat_hash_set<RunId> changed = {};
+    // Jobs that fail because of the end of another one, by number: that one.
+    absl::flat_hash_map<uint64_t, uint64_t> failed_dependency = {};
   };
 
   // One item of a submit, looked at but not yet accepted.
@@ -76,6 +82,7 @@ class Core::Impl {
     bool is_in_line = false;     // its group's line has it
     Cluster* cluster = nullptr;  // the cluster that has its run, which has not ended
     bool is_held = false;        // its run is held there
+    placement::Phase phase = placement::Phase::kNone;  // its part in the use of that cluster
   };
   // Changes the state of a job; there is no other way. Takes the job to its next stage, moves it
   // between queues and counters, and records the step. If the change is illegal, it is counted,
@@ -87,7 +94,11 @@ class Core::Impl {
 
   // ---- restore.cc
   void RestoreClusters(std::vector<PutCluster> clusters);
-  void RestoreJobs(std::vector<Requirements> requirements, const std::vector<LiveJob>& jobs);
+  void RestoreJobs(std::vector<Requirements> requirements, const std::vector<std::string>& users,
+                   const std::vector<LiveJob>& jobs);
+  // Returns the group of the user's jobs with these requirements. `latest`: that of the last call
+  // with them, which has them then; null: there was none.
+  Group* RestoreGroup(const std::string& user, Requirements* requirements, Group** latest);
   void RestoreRuns(std::vector<PutRun> runs);
   void RestoreRequests(const std::vector<RememberedRequest>& requests);
 
@@ -104,10 +115,43 @@ class Core::Impl {
   // another. The tasks of an array must be one after the other.
   static void LeaveSplitArrays(std::vector<Candidate>* candidates);
   std::optional<contract::Refusal> CheckRoom(const std::vector<Candidate>& candidates) const;
-  uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
+
+  // ---- quotas.cc
+  void On(SetShares& in, Step& step);
+  void On(KeepUse& in, Step& step);
+  // Refuses a submit with which a project, or a user, would have more queued jobs than it may.
+  std::optional<contract::Refusal> CheckQueueQuotas(const Submit& in,
+                                                    const std::vector<Candidate>& candidates) const;
+  // Refuses a job that needs more GPUs than a quota allows in all.
+  std::optional<contract::Refusal> CheckBeyondQuota(const Requirements& requirements,
+                                                    const std::string& user) const;
+  // Counts a job that begins or ends to wait, and a run that begins or ends.
+  void CountInAccounts(const Job& job, const Standing& before, const Standing& now);
+  // Once a minute: stores what was used, and brings the order of service up to now.
+  void KeepAccounts(Step& step);
+  // Takes over what the connected clusters have, if that has changed.
+  void RecountCapacity();
+
+  uint64_t Accept(Candidate& candidate, const Submit& in, Step& step);
   std::optional<contract::Refusal> CheckNamedClusters(const v1::JobSpec& spec) const;
   std::optional<contract::Refusal> CheckPlaceable(const v1::JobSpec& spec,
                                                   const Requirements& requirements) const;
+
+  // Refuses a new job that depends on one whose end is not known here.
+  std::optional<contract::Refusal> CheckEnds(const Submit& in,
+                                             const std::vector<Candidate>& candidates) const;
+  // Puts the numbers of jobs of the same call in place of their requests.
+  static void NameDependencies(const std::vector<Candidate>& candidates, Candidate* candidate);
+
+  // ---- depend.cc
+  using Ends = absl::flat_hash_map<uint64_t, v1::JobState>;
+  // Lets a new job wait for the jobs that it depends on, as far as they have not ended as it needs.
+  void Await(uint64_t id, const v1::JobSpec& spec, const Ends& ends);
+  // Does so after a restart.
+  void AwaitAgain(const LiveJob& saved);
+  // Puts jobs into line, or fails them, after the ends of jobs that they depend on.
+  void JudgeDependents(Step& step);
+  absl::Status CheckDependencies() const;
 
   // ---- cancel.cc
   void On(Cancel& in, Step& step);
@@ -133,6 +177,9 @@ class Core::Impl {
   std::optional<contract::Refusal> CheckForget(const ForgetCluster& in) const;
   // Ends the clusters that no lane has any more. Lanes without groups must be gone.
   void DropForgotten();
+
+  // ---- cordon.cc
+  void On(SetCordon& in, Step& step);
 
   // ---- hold.cc
   using KeysBySession = std::map<SessionId, std::vector<std::string>>;
@@ -211,12 +258,25 @@ class Core::Impl {
   // records why: `transition` has the evidence and the kind.
   void MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step& step);
 
+  // ---- starts.cc
+  // The part of a run that expectations of its cluster are made from.
+  struct RunLook {
+    bool has_ended = false;
+    bool has_started = false;
+    bool queues = false;  // the scheduler says that it waits for room
+  };
+  static RunLook LookAt(const v1::Run& run);
+  // Takes over what a report has changed, in a run that looked so before it.
+  void NoteReport(Cluster* cluster, RunId id, const v1::Run& run, const RunLook& before,
+                  absl::Time now);
+  absl::Status CheckLoads() const;
+
   // ---- refit.cc
   void On(SetPlaceLimits& in, Step& step);
   // Returns the clusters whose last inventory fits, connected or not.
   ClusterSet FittingClusters(const Requirements& requirements) const;
-  // Returns the group of such jobs, and makes it if there is none yet.
-  Group* GroupFor(Requirements requirements);
+  // Returns the group of such jobs of the user, and makes it if there is none yet.
+  Group* GroupFor(Requirements requirements, const std::string& user);
   // Counts one job of the group less, because it has ended; a group without jobs is removed.
   void LeaveGroup(uint32_t id);
   // Puts the group into the lane that is right now. Takes the costs from the budget.
@@ -226,12 +286,15 @@ class Core::Impl {
 
   // ---- place.cc
   struct Contender;
-  void AssignNext(Lane* lane, Cluster* cluster, Step& step,
+  void AssignNext(uint64_t id, const placement::Choices::Choice& choice, Step& step,
                   std::map<SessionId, std::vector<agent::v1::Assignment>>* assignments);
+  // Passes the queue over for as long as a quota speaks against its jobs. True: one does.
+  bool ParkIfOverQuota(UserQueue* queue);
   static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
 
   // ---- queue upkeep, in core.cc
-  // True if a QUEUED job stands in its group's line: it is not held and its time has come.
+  // True if a QUEUED job stands in its group's line: it is not held, its time has come, and it
+  // waits for no other job.
   bool IsReady(uint64_t id, const Job& job) const;
   void LineUp(uint64_t id, const Job& job);
   void StepAside(uint64_t id, const Job& job);
@@ -240,6 +303,8 @@ class Core::Impl {
   // `in_line`: number of ready jobs; `by_group`: number of jobs of each group.
   absl::Status CheckWaiting(uint64_t in_line,
                             const absl::flat_hash_map<uint32_t, uint64_t>& by_group) const;
+  // Checks the counts of the accounts against all jobs.
+  absl::Status CheckAccounts() const;
   // Checks the lane of a group that is known to be in the right one.
   absl::Status CheckLaneOf(const Group& group) const;
 
@@ -255,8 +320,13 @@ class Core::Impl {
   JobTable jobs_;
   uint64_t queued_ = 0;
   RetryQueue retries_;
+  Dependencies dependencies_;
   Groups groups_;
-  WaitingTree waiting_;
+  Accounts accounts_;
+  WaitingTree waiting_{&accounts_};
+  bool is_capacity_stale_ = true;
+  uint64_t entries_ = 0;  // entries of contenders, of all rounds
+  absl::Time accounts_kept_ = absl::InfinitePast();
   std::shared_ptr<const contract::PlaceLimits> limits_;  // never null
   Refits refits_;
   RequestMemory requests_;

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "broker/core/impl.h"
 #include "broker/core/run_machine.h"
@@ -16,11 +18,15 @@ absl::Status Wrong(fmt::format_string<Args...> format, Args&&... args) {
 }
 
 absl::Status CheckGroup(const Group& group) {
-  if (group.project == nullptr) return Wrong("group {} has no lane", group.id);
-  const ProjectQueue& project = *group.project;
-  const auto own = project.lane->projects.find(group.requirements.project);
-  if (own == project.lane->projects.end() || &own->second != &project) {
+  if (group.queue == nullptr) return Wrong("group {} has no lane", group.id);
+  const UserQueue& queue = *group.queue;
+  const auto project = queue.project->lane->projects.find(group.requirements.project);
+  if (project == queue.project->lane->projects.end() || &project->second != queue.project) {
     return Wrong("group {} is in a project not its own", group.id);
+  }
+  if (queue.account->user != group.user || queue.gpus != GpuDemandOf(group.requirements) ||
+      queue.account->project->name != group.requirements.project) {
+    return Wrong("group {} is in a queue not its own", group.id);
   }
   if (group.listed.has_value() == group.line.empty()) {
     return Wrong("group {} waits and is not listed, or the reverse", group.id);
@@ -28,16 +34,30 @@ absl::Status CheckGroup(const Group& group) {
   return absl::OkStatus();
 }
 
-absl::Status CheckProject(const std::string& name, const ProjectQueue& project, const Lane& lane) {
-  if (project.lane != &lane) return Wrong("project {} is listed in a lane not its own", name);
-  if (project.listed.has_value() == project.waiting.empty() ||
-      (project.listed && *project.listed != project.waiting.begin()->first)) {
-    return Wrong("project {} is not listed at its first turn", name);
+absl::Status CheckQueue(const UserQueue& queue, const ProjectQueue& project) {
+  const std::string& name = project.account->name;
+  if (queue.project != &project) return Wrong("a queue of project {} is listed elsewhere", name);
+  const bool may_wait = !queue.waiting.empty() && queue.parked_by == nullptr;
+  if (queue.listed.has_value() != may_wait) {
+    return Wrong("a queue of project {} waits and is not listed, or the reverse", name);
   }
-  for (const auto& [turn, group] : project.waiting) {
-    if (group->project != &project) {
-      return Wrong("group {} is listed in a project not its own", group->id);
+  if (queue.listed) {
+    const Turn first = queue.first_turn();
+    const UserTurn right{first.priority, queue.account->score, first.job};
+    const auto listed = project.waiting.find(*queue.listed);
+    if (queue.listed != right || listed == project.waiting.end() || listed->second != &queue) {
+      return Wrong("a queue of project {} is not listed at its turn", name);
     }
+  }
+  const auto& parked = queue.parked_by;
+  if (parked != nullptr && std::count(parked->parked.begin(), parked->parked.end(), &queue) != 1)
+    return Wrong("a queue of project {} is parked, and its account does not know", name);
+  const auto& queues = queue.account->queues;
+  if (std::count(queues.begin(), queues.end(), &queue) != 1)
+    return Wrong("a queue of project {} is not known to its account", name);
+  for (const auto& [turn, group] : queue.waiting) {
+    if (group->queue != &queue)
+      return Wrong("group {} is listed in a queue not its own", group->id);
     if (group->listed != turn) return Wrong("group {} is listed at another turn", group->id);
     if (group->line.empty() || group->line.front() != turn) {
       return Wrong("group {} is listed with job {}, which is not its first", group->id, turn.job);
@@ -47,17 +67,16 @@ absl::Status CheckProject(const std::string& name, const ProjectQueue& project, 
 }
 
 absl::Status CheckLane(const Lane& lane) {
-  size_t waiting = 0;
   for (const auto& [name, project] : lane.projects) {
-    if (absl::Status status = CheckProject(name, project, lane); !status.ok()) return status;
-    if (!project.listed) continue;
-    ++waiting;
-    const auto listed = lane.waiting.find(*project.listed);
-    if (listed == lane.waiting.end() || listed->second != &project) {
-      return Wrong("project {} waits and is not listed in its lane", name);
+    if (project.lane != &lane) return Wrong("project {} is in a lane not its own", name);
+    size_t waiting = 0;
+    for (const auto& [key, queue] : project.queues) {
+      if (absl::Status status = CheckQueue(queue, project); !status.ok()) return status;
+      if (queue.listed) ++waiting;
     }
+    if (waiting != project.waiting.size()) return Wrong("project {} lists too much", name);
   }
-  return waiting == lane.waiting.size() ? absl::OkStatus() : Wrong("a lane lists too much");
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -110,9 +129,12 @@ absl::Status Core::Impl::CheckInvariants() const {
     }
     running += on_cluster;
   }
+  if (absl::Status status = CheckLoads(); !status.ok()) return status;
   if (running != active) return Wrong("{} runs are active for {} active jobs", running, active);
   if (queued != queued_) return Wrong("{} jobs are queued, counted {}", queued, queued_);
   if (absl::Status status = CheckWaiting(in_line, by_group); !status.ok()) return status;
+  if (absl::Status status = CheckDependencies(); !status.ok()) return status;
+  if (absl::Status status = CheckAccounts(); !status.ok()) return status;
   if (waiting != retries_.size()) {
     return Wrong("{} jobs wait for another run, {} times are kept", waiting, retries_.size());
   }
@@ -138,8 +160,35 @@ absl::Status Core::Impl::CheckWaiting(
   return absl::OkStatus();
 }
 
+absl::Status Core::Impl::CheckAccounts() const {
+  std::map<std::string, JobTally> projects;
+  std::map<const UserAccount*, JobTally> users;
+  for (const auto& [id, job] : jobs_) {
+    const Group& group = *groups_.at(job.group);
+    const GpuDemand gpus = GpuDemandOf(group.requirements);
+    for (JobTally* jobs : {&projects[group.requirements.project], &users[group.queue->account]}) {
+      if (job.is_queued()) ++jobs->queued;
+      // After a restart a run's cluster is found with the run.
+      if (!job.is_on_cluster() || job.cluster() == 0) continue;
+      ++jobs->active;
+      if (gpus.millis > 0) jobs->gpu_millis[""] += gpus.millis;
+      if (gpus.millis > 0 && !gpus.type.empty()) jobs->gpu_millis[gpus.type] += gpus.millis;
+    }
+  }
+  absl::Status status;
+  accounts_.ForEachProject([&](const ProjectAccount& project) {
+    if (project.jobs != projects[project.name])
+      status.Update(Wrong("project {} counts its jobs wrongly", project.name));
+    for (const auto& [user, account] : project.users) {
+      if (account->jobs != users[account.get()])
+        status.Update(Wrong("a user of project {} counts jobs wrongly", project.name));
+    }
+  });
+  return status;
+}
+
 absl::Status Core::Impl::CheckLaneOf(const Group& group) const {
-  const ClusterSet& in_lane = group.project->lane->fits;
+  const ClusterSet& in_lane = group.lane()->fits;
   for (const auto& [name, cluster] : clusters_by_name_) {
     if (Refits::IsStale(group, *cluster)) continue;
     const bool is_in = std::find(in_lane.begin(), in_lane.end(), cluster) != in_lane.end();

@@ -1,10 +1,12 @@
-// Decides which queued job goes where: connected clusters are tried in the order of their names,
-// and the first that fits and has room gets the job.
+// Decides which queued job goes where: the first job of the project whose turn it is
+// (service_turn.h), to that one of the connected clusters that fit and take runs where it is
+// expected to start first (placement/estimate.h).
 #include <queue>
 #include <utility>
 
 #include "broker/core/impl.h"
 #include "broker/core/run_machine.h"
+#include "broker/core/service_turn.h"
 #include "contract/run_key.h"
 #include "contract/sentences.h"
 
@@ -18,50 +20,66 @@ Cluster* Core::Impl::FirstWithRoom(const ClusterSet& fits, size_t* from) {
   return nullptr;
 }
 
-// The lanes that may have the next job, by the turn of its first job. A lane may be here several
-// times; the entry with the turn of its present first job counts.
+// The projects of lanes that may have the next job, by their turns. A project may be here several
+// times for a lane; the latest entry counts. Within a round a turn only gets later, but for groups
+// that join, which make an entry.
 struct Core::Impl::Contender {
-  Turn turn;
-  Lane* lane;
-  size_t from = 0;  // clusters of the lane before this one have no room
-  bool operator>(const Contender& other) const { return turn > other.turn; }
+  ServiceTurn turn;
+  ProjectQueue* project;
+  size_t from = 0;     // clusters of the lane before this one have no room
+  uint64_t entry = 0;  // see ProjectQueue
+  bool operator>(const Contender& other) const { return other.turn < turn; }
 };
 
 bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   Step step = Begin(now, out);
-  waiting_.DropLanesWithoutGroups();
+  waiting_.DropEmpty();
+  RecountCapacity();
   DropForgotten();
   int64_t checks = options_.max_fit_checks_per_round;
   RefitSome(&checks);
 
   std::priority_queue<Contender, std::vector<Contender>, std::greater<>> contenders;
-  const auto contend = [&](Lane* lane, size_t from) {
-    if (!lane->empty() && FirstWithRoom(lane->fits, &from) != nullptr) {
-      contenders.push({lane->first_turn(), lane, from});
-    }
+  const auto contend = [&](ProjectQueue* project, size_t from) {
+    if (project->empty() || Accounts::IsFull(*project->account)) return;
+    if (FirstWithRoom(project->lane->fits, &from) == nullptr) return;
+    project->entry = ++entries_;
+    contenders.push({ServiceTurnOf(*project), project, from, project->entry});
   };
-  waiting_.ForEachLane([&](Lane* lane) { contend(lane, 0); });
+  waiting_.ForEachLane([&](Lane* lane) {
+    size_t from = 0;
+    if (FirstWithRoom(lane->fits, &from) == nullptr) return;
+    for (auto& [name, project] : lane->projects) contend(&project, from);
+  });
   std::map<SessionId, std::vector<agent::v1::Assignment>> assignments;
   int assigned = ResendRuns(options_.max_assignments_per_round, step);
   checks = options_.max_fit_checks_per_round;
+  placement::Choices choices(now);
   while (!contenders.empty() && assigned < options_.max_assignments_per_round && checks > 0) {
     const Contender next = contenders.top();
     contenders.pop();
-    if (next.lane->empty() || next.lane->first_turn() != next.turn) continue;
+    ProjectQueue* const project = next.project;
+    if (project->entry != next.entry || project->empty()) continue;
     size_t from = next.from;
-    Cluster* cluster = FirstWithRoom(next.lane->fits, &from);
-    if (cluster == nullptr) continue;
-    Group* group = next.lane->first_group();
-    if (Refits::IsStale(*group, *cluster)) {
-      Refit(group, &checks);
-      // The group may be in another lane now, and the jobs behind this one move up.
-      if (group->project->lane != next.lane) contend(group->project->lane, 0);
-      contend(next.lane, from);
+    if (FirstWithRoom(project->lane->fits, &from) == nullptr) continue;
+    Group* group = project->first_group();
+    if (next.turn != ServiceTurnOf(*project) || ParkIfOverQuota(group->queue)) {
+      contend(project, from);
       continue;
     }
-    AssignNext(next.lane, cluster, step, &assignments);
+    const auto choice = choices.Best(*group, project->lane->fits, &checks);
+    if (!choice) continue;
+    if (Refits::IsStale(*group, *choice->cluster)) {
+      Refit(group, &checks);
+      choices.Forget(*group);
+      // The group may be in another lane now, and the jobs behind this one move up.
+      if (group->queue->project != project) contend(group->queue->project, 0);
+      contend(project, from);
+      continue;
+    }
+    AssignNext(project->first_turn().job, *choice, step, &assignments);
     ++assigned;
-    contend(next.lane, from);
+    contend(project, from);
   }
   for (auto& [session, batch] : assignments) {
     out->effects.push_back(SendAssignments{session, std::move(batch)});
@@ -69,19 +87,30 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   Finish(step);
   // A cluster that the pass has just taken out of all lanes goes in the next round, after the lanes
   // that the pass has emptied.
-  const bool is_done = refits_.is_done() && leaving_.empty();
+  const bool is_done = refits_.is_done() && leaving_.empty() && !dependencies_.has_more();
   return assigned == options_.max_assignments_per_round || checks <= 0 || !is_done;
 }
 
-void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
+bool Core::Impl::ParkIfOverQuota(UserQueue* queue) {
+  const auto reached = accounts_.FindReached(*queue->account, queue->gpus);
+  if (!reached) return false;
+  Account* account = queue->account;
+  if (reached->user.empty()) account = queue->account->project;
+  waiting_.Park(queue, account);
+  return true;
+}
+
+void Core::Impl::AssignNext(uint64_t id, const placement::Choices::Choice& choice, Step& step,
                             std::map<SessionId, std::vector<agent::v1::Assignment>>* assignments) {
-  const uint64_t id = lane->first_turn().job;
+  Cluster* const cluster = choice.cluster;
   Job& job = jobs_.at(id);
   const RunId run_id{id, job.runs() + 1u};
   v1::Transition transition;
   transition.set_run(run_id.number);
   transition.set_run_state(v1::RUN_STATE_ASSIGNED);
   *transition.mutable_evidence() = BrokerEvidence(contract::AssignedTo(cluster->name()), step.now);
+  // As it was before this run took its room.
+  auto estimate = placement::ToShow(choice.estimate, cluster->load, step.now);
   Apply(id, job, {contract::JobEvent::kAssign, cluster->index}, std::move(transition), step);
 
   const std::string key = contract::RunKey{instance_, id, run_id.number}.ToString();
@@ -91,8 +120,10 @@ void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
   assignment.set_run(run_id.number);
   (*assignments)[*cluster->session].push_back(std::move(assignment));
   step.runs.emplace_back(cluster, run_id);
-  cluster->runs.emplace(run_id, std::make_unique<v1::Run>(
-                                    AssignedRun(run_id.number, key, cluster->name(), step.now)));
+  auto run = std::make_unique<v1::Run>(AssignedRun(run_id.number, key, cluster->name(), step.now));
+  if (estimate) *run->mutable_start_estimate() = *std::move(estimate);
+  cluster->runs.emplace(run_id, std::move(run));
+  cluster->places.emplace(run_id, choice.estimate.places);
 }
 
 }  // namespace muster::core

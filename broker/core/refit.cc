@@ -36,10 +36,12 @@ void Core::Impl::On(SetPlaceLimits& in, Step& step) {
   step.out->effects.push_back(StatusReply{.ticket = in.ticket});
 }
 
-Group* Core::Impl::GroupFor(Requirements requirements) {
-  if (Group* known = groups_.Find(requirements)) return known;
+Group* Core::Impl::GroupFor(Requirements requirements, const std::string& user) {
+  // The account names the user from here on.
+  const UserIndex index = accounts_.Open(requirements.project, user)->user;
+  if (Group* known = groups_.Find(requirements, index)) return known;
   ClusterSet fits = FittingClusters(requirements);
-  Group* group = groups_.Add(std::move(requirements));
+  Group* group = groups_.Add(std::move(requirements), index);
   group->fitted_at = refits_.version();
   waiting_.Join(group, std::move(fits));
   return group;
@@ -53,7 +55,7 @@ void Core::Impl::LeaveGroup(uint32_t id) {
 }
 
 void Core::Impl::Refit(Group* group, int64_t* budget) {
-  ClusterSet fits = group->project->lane->fits;
+  ClusterSet fits = group->lane()->fits;
   bool moves = false;
   refits_.ForEachStale(*group, [&](Cluster* cluster) {
     --*budget;

@@ -21,11 +21,14 @@ Core::Impl::Impl(Options options, Restored restored)
       next_job_id_(restored.next_job_id),
       next_sequence_(restored.next_sequence +
                      (restored.broker_epoch > 0 ? kSequencesForgotten : 0)),
+      accounts_(options_.half_life),
       limits_(restored.limits != nullptr ? std::move(restored.limits)
                                          : std::make_shared<const contract::PlaceLimits>()) {
   clusters_.push_back(nullptr);
+  accounts_.Restore(restored.uses);
+  if (restored.shares != nullptr) accounts_.SetShares(std::move(restored.shares));
   RestoreClusters(std::move(restored.clusters));
-  RestoreJobs(std::move(restored.requirements), restored.jobs);
+  RestoreJobs(std::move(restored.requirements), restored.users, restored.jobs);
   RestoreRuns(std::move(restored.runs));
   RestoreRequests(restored.requests);
   for (const auto& [name, cluster] : clusters_by_name_)
@@ -40,17 +43,31 @@ void Core::Impl::RestoreClusters(std::vector<PutCluster> clusters) {
   }
 }
 
+Group* Core::Impl::RestoreGroup(const std::string& user, Requirements* requirements,
+                                Group** latest) {
+  // Most requirements are those of one user, and are not copied.
+  if (*latest == nullptr) {
+    *latest = GroupFor(std::move(*requirements), user);
+  } else if (accounts_.NameOf((*latest)->user) != user) {
+    *latest = GroupFor(Requirements((*latest)->requirements), user);
+  }
+  return *latest;
+}
+
 void Core::Impl::RestoreJobs(std::vector<Requirements> requirements,
+                             const std::vector<std::string>& users,
                              const std::vector<LiveJob>& jobs) {
-  std::vector<Group*> groups;
-  groups.reserve(requirements.size());
-  for (Requirements& one : requirements) groups.push_back(GroupFor(std::move(one)));
+  const std::string none;
+  std::vector<Group*> groups(requirements.size());
   for (const LiveJob& saved : jobs) {
     Job job(saved);
-    Group* group = groups[saved.requirements];
+    const std::string& user = saved.user < users.size() ? users[saved.user] : none;
+    Group* group =
+        RestoreGroup(user, &requirements[saved.requirements], &groups[saved.requirements]);
     job.group = group->id;
     ++group->jobs;
     if (saved.retry_time) retries_.Add(saved.id, absl::ToUnixMicros(*saved.retry_time));
+    AwaitAgain(saved);
     jobs_.emplace_hint(jobs_.end(), saved.id, job);
     Recount(saved.id, job, Standing());
   }
@@ -67,6 +84,9 @@ void Core::Impl::RestoreRuns(std::vector<PutRun> runs) {
       job->second.FindCluster(cluster->index);
       Recount(id.job, job->second, before);
     }
+    const bool queues = job != jobs_.end() && LookAt(saved.run).queues;
+    if (queues)
+      cluster->load.CountQueueing(groups_.at(job->second.group)->requirements, /*begins=*/true);
     cluster->runs.emplace(id, std::make_unique<v1::Run>(std::move(saved.run)));
   }
 }

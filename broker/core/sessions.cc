@@ -21,6 +21,8 @@ constexpr uint64_t kMostLostJobs = 10'000'000;
 // give it this much too early. Heartbeats come every few seconds, and each time that is stored is a
 // write.
 constexpr absl::Duration kLastSeenGranularity = absl::Minutes(1);
+// A broker that is killed forgets as much of what projects have used.
+constexpr absl::Duration kKeepAccounts = absl::Minutes(1);
 
 // The parts of an inventory that decide where jobs fit or that are shown, without the time at which
 // it was read.
@@ -162,6 +164,7 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   sessions_.emplace(session, cluster);
   ShowSaved(cluster);
   PutNow(*cluster, step);
+  is_capacity_stale_ = true;
   if (!same_inventory) refits_.ClusterChanged(cluster);
 
   SendToAgent send;
@@ -300,6 +303,7 @@ void Core::Impl::TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step&
   if (same) return;
   cluster->saved.last_seen = step.now;
   PutNow(*cluster, step);
+  is_capacity_stale_ = true;
   refits_.ClusterChanged(cluster);
 }
 
@@ -311,6 +315,7 @@ void Core::Impl::On(AgentGone& in, Step& step) {
 void Core::Impl::Disconnect(Cluster* cluster, Step& step) {
   sessions_.erase(*cluster->session);
   cluster->session.reset();
+  is_capacity_stale_ = true;
   Show(cluster);
   cluster->to_resend.clear();
   cluster->saved.last_seen = cluster->last_heard;
@@ -338,7 +343,12 @@ void Core::Impl::On(Tick& in, Step& step) {
     if (!cluster->session || step.now - cluster->last_heard < patience) continue;
     CloseSession(cluster, contract::Refusal{contract::refused::AgentSilent{patience}}, step);
   }
-  if (in.clock_set_by != absl::ZeroDuration()) ShiftWaits(in.clock_set_by, step);
+  if (in.clock_set_by != absl::ZeroDuration()) {
+    ShiftWaits(in.clock_set_by, step);
+    accounts_.ShiftClock(in.clock_set_by, step.now);
+    accounts_kept_ += in.clock_set_by;
+  }
+  if (step.now - accounts_kept_ >= kKeepAccounts) KeepAccounts(step);
   EndWaits(step);
   constexpr size_t kMaxExpiredPerTick = 100'000;  // about 10 ms
   requests_.Expire(step.now - options_.request_memory, kMaxExpiredPerTick);

@@ -36,6 +36,7 @@ v1::Evidence UserEvidence(const contract::UserRequest& request, absl::Time now) 
 }
 
 Core::Impl::Step Core::Impl::Begin(absl::Time now, Output* out) {
+  accounts_.SetNow(now);
   if (!broker_epoch_put_) {
     broker_epoch_put_ = true;
     out->changes.push_back(PutBrokerEpoch{broker_epoch_});
@@ -55,6 +56,7 @@ void Core::Impl::Record(Step& step, uint64_t id, Job& job, v1::Transition transi
 }
 
 void Core::Impl::Finish(Step& step) {
+  JudgeDependents(step);
   SortUnique<uint64_t>(&step.jobs, [](const auto& a, const auto& b) { return a < b; });
   // The order is not that of addresses: it must be the same in every process.
   SortUnique<std::pair<Cluster*, RunId>>(&step.runs, IsEarlier);
@@ -94,6 +96,8 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
   if (has_ended) {
     // A job that ends while it is QUEUED ends with no run.
     update.end_time = run != nullptr ? ToTime(run->end_time()) : step.now;
+    const auto failed = step.failed_dependency.find(id);
+    if (failed != step.failed_dependency.end()) update.failed_dependency = failed->second;
     if (job.request != RequestMemory::kNone) requests_.JobEnded(job.request, step.now);
     LeaveGroup(job.group);
     jobs_.erase(it);

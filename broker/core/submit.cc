@@ -5,6 +5,7 @@
 #include "broker/core/event_bounds.h"
 #include "broker/core/impl.h"
 #include "broker/core/rerun_id.h"
+#include "broker/core/submit_batch.h"
 #include "broker/core/submit_warnings.h"
 #include "contract/refusals.h"
 #include "contract/sentences.h"
@@ -14,32 +15,12 @@
 
 namespace muster::core {
 
-struct Core::Impl::Candidate {
-  std::shared_ptr<const v1::JobSpec> spec;
-  std::string request_id;
-  RequestKey key;
-  Fingerprint fingerprint = 0;
-  bool is_held = false;
-  bool is_remembered = false;  // by its request_id
-  uint64_t rerun_of = 0;
-  Requirements requirements;
-  std::optional<size_t> same_as;  // index of an earlier, equal item of this submit
-  uint64_t job = 0;               // 0: not accepted yet
-
-  bool is_new() const { return job == 0 && !same_as; }
-};
-
-struct Core::Impl::Batch {
-  std::vector<Candidate> candidates;
-  absl::flat_hash_map<RequestKey, size_t> by_key;  // index of the first candidate of each
-};
-
 void Core::Impl::On(Submit& in, Step& step) {
   if (auto repeat = AnswerRepeat(in)) {
     step.out->effects.push_back(*std::move(repeat));
     return;
   }
-  Batch batch;
+  Batch batch{.user = in.user};
   std::vector<Candidate>& candidates = batch.candidates;
   candidates.reserve(in.items.size());
   std::optional<contract::Refusal> refusal;
@@ -58,7 +39,9 @@ void Core::Impl::On(Submit& in, Step& step) {
     }
   }
   if (!refusal && !in.validate_only) refusal = CheckFiles(in.items, candidates);
+  if (!refusal && !in.validate_only) refusal = CheckEnds(in, candidates);
   if (!refusal) refusal = CheckRoom(candidates);
+  if (!refusal) refusal = CheckQueueQuotas(in, candidates);
   LeaveSplitArrays(&candidates);
   if (refusal) {
     step.out->effects.push_back(SubmitReply{in.ticket, *std::move(refusal)});
@@ -73,7 +56,10 @@ void Core::Impl::On(Submit& in, Step& step) {
     if (candidate.is_new()) warner.Warn(*candidate.spec, candidate.requirements, reply);
     if (in.validate_only) continue;
     if (candidate.same_as) candidate.job = candidates[*candidate.same_as].job;
-    if (candidate.job == 0) candidate.job = Accept(candidate, in.user, step);
+    if (candidate.job == 0) {
+      NameDependencies(candidates, &candidate);
+      candidate.job = Accept(candidate, in, step);
+    }
     reply->set_job_id(candidate.job);
   }
   step.out->effects.push_back(SubmitReply{in.ticket, std::move(response)});
@@ -122,15 +108,18 @@ std::optional<contract::Refusal> Core::Impl::Examine(const SubmitItem& item, Bat
     }
   }
   if (candidate.is_new()) {
+    if (!item.dependencies.ok()) return contract::Refusal{item.dependencies};
     candidate.is_held = item.held || contract::IsHeldFromTheStart(*item.spec);
     candidate.requirements = RequirementsOf(*item.spec, item.archive_bytes);
-    Group* alike = groups_.Find(candidate.requirements);
+    const std::optional<UserIndex> user = accounts_.FindUser(batch.user);
+    Group* alike = user ? groups_.Find(candidate.requirements, *user) : nullptr;
     int64_t unbounded = 0;
     if (alike != nullptr) Refit(alike, &unbounded);
-    if (alike == nullptr || alike->project->lane->fits.empty()) {
+    if (alike == nullptr || alike->lane()->fits.empty()) {
       if (auto refusal = CheckNamedClusters(*item.spec)) return refusal;
       if (auto refusal = CheckPlaceable(*item.spec, candidate.requirements)) return refusal;
     }
+    if (auto refusal = CheckBeyondQuota(candidate.requirements, batch.user)) return refusal;
   }
   batch.candidates.push_back(std::move(candidate));
   return std::nullopt;
@@ -196,8 +185,36 @@ std::optional<contract::Refusal> Core::Impl::CheckRoom(
   return std::nullopt;
 }
 
-uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step& step) {
-  Group* group = GroupFor(std::move(candidate.requirements));
+std::optional<contract::Refusal> Core::Impl::CheckEnds(
+    const Submit& in, const std::vector<Candidate>& candidates) const {
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (!candidates[i].is_new()) continue;
+    for (const v1::JobDependency& one : candidates[i].spec->depends_on()) {
+      const uint64_t job = one.request() == 0 ? one.job_id() : candidates[one.request() - 1].job;
+      if (job == 0 || jobs_.contains(job) || in.ends.contains(job)) continue;
+      contract::Refusal refusal{contract::refused::DependencyEnded{job}};
+      if (candidates.size() > 1) refusal.request = i;
+      return refusal;
+    }
+  }
+  return std::nullopt;
+}
+
+void Core::Impl::NameDependencies(const std::vector<Candidate>& candidates, Candidate* candidate) {
+  const auto& all = candidate->spec->depends_on();
+  if (std::none_of(all.begin(), all.end(), [](const auto& one) { return one.request() != 0; }))
+    return;
+  v1::JobSpec spec = *candidate->spec;
+  for (v1::JobDependency& one : *spec.mutable_depends_on()) {
+    if (one.request() != 0) one.set_job_id(candidates[one.request() - 1].job);
+    one.clear_request();
+  }
+  candidate->spec = std::make_shared<const v1::JobSpec>(std::move(spec));
+}
+
+uint64_t Core::Impl::Accept(Candidate& candidate, const Submit& in, Step& step) {
+  const std::string& user = in.user;
+  Group* group = GroupFor(std::move(candidate.requirements), user);
   ++group->jobs;
   const uint64_t id = next_job_id_++;
   Job job;
@@ -207,6 +224,7 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
     job.request = requests_.Add({candidate.key, candidate.fingerprint, id});
   }
   InsertJob insert;
+  Await(id, *candidate.spec, in.ends);
   insert.id = id;
   insert.spec = std::move(candidate.spec);
   insert.request_id = std::move(candidate.request_id);

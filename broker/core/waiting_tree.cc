@@ -1,35 +1,40 @@
 #include "broker/core/waiting_tree.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster::core {
 namespace {
 
-template <typename Children>
-std::optional<Turn> FirstOf(const Children& waiting) {
-  if (waiting.empty()) return std::nullopt;
-  return waiting.begin()->first;
-}
-
 // Lists `child`, which stands at `*listed`, at `turn`; without a turn it does not wait.
-template <typename Children, typename Child>
-void List(Child* child, std::optional<Turn> turn, std::optional<Turn>* listed, Children* waiting) {
+template <typename Place, typename Children, typename Child>
+void List(Child* child, const std::optional<Place>& turn, std::optional<Place>* listed,
+          Children* waiting) {
   if (turn == *listed) return;
   if (*listed) waiting->erase(**listed);
   if (turn) waiting->emplace(*turn, child);
   *listed = turn;
 }
 
-void Relist(ProjectQueue* project) {
-  List(project, FirstOf(project->waiting), &project->listed, &project->lane->waiting);
-}
-
 }  // namespace
 
+void WaitingTree::Relist(UserQueue* queue) {
+  std::optional<UserTurn> turn;
+  if (!queue->waiting.empty() && queue->parked_by == nullptr) {
+    const Turn first = queue->first_turn();
+    turn = UserTurn{first.priority, queue->account->score, first.job};
+  }
+  List(queue, turn, &queue->listed, &queue->project->waiting);
+}
+
 void WaitingTree::Join(Group* group, ClusterSet fits) {
-  if (group->project != nullptr) {
-    if (group->project->lane->fits == fits) return;
+  UserAccount* account = nullptr;
+  if (group->queue != nullptr) {
+    if (group->lane()->fits == fits) return;
+    account = group->queue->account;
     Leave(group);
+  } else {
+    account = accounts_.Open(group->requirements.project, group->user);
   }
   std::unique_ptr<Lane>& lane = lanes_[fits];
   if (lane == nullptr) {
@@ -38,27 +43,87 @@ void WaitingTree::Join(Group* group, ClusterSet fits) {
   }
   ProjectQueue& project = lane->projects[group->requirements.project];
   project.lane = lane.get();
-  ++project.groups;
-  group->project = &project;
+  project.account = account->project;
+  GpuDemand gpus = GpuDemandOf(group->requirements);
+  const auto [at, is_new] = project.queues.try_emplace({account->user, gpus});
+  UserQueue& queue = at->second;
+  if (is_new) {
+    queue.project = &project;
+    queue.account = account;
+    queue.gpus = std::move(gpus);
+    account->queues.push_back(&queue);
+  }
+  ++queue.groups;
+  group->queue = &queue;
   Refresh(group);
 }
 
 void WaitingTree::Leave(Group* group) {
-  ProjectQueue* project = std::exchange(group->project, nullptr);
-  List(group, std::nullopt, &group->listed, &project->waiting);
-  Relist(project);
-  if (--project->groups == 0) project->lane->projects.erase(group->requirements.project);
+  UserQueue* const queue = std::exchange(group->queue, nullptr);
+  List(group, std::optional<Turn>(), &group->listed, &queue->waiting);
+  Relist(queue);
+  if (--queue->groups == 0) emptied_.push_back(queue);
 }
 
 void WaitingTree::Refresh(Group* group) {
   std::optional<Turn> front;
   if (!group->line.empty()) front = group->line.front();
-  List(group, front, &group->listed, &group->project->waiting);
-  Relist(group->project);
+  List(group, front, &group->listed, &group->queue->waiting);
+  Relist(group->queue);
 }
 
-void WaitingTree::DropLanesWithoutGroups() {
-  std::erase_if(lanes_, [](const auto& entry) { return entry.second->projects.empty(); });
+void WaitingTree::Relist(const UserAccount& account) {
+  for (UserQueue* queue : account.queues) Relist(queue);
+}
+
+void WaitingTree::RelistAll() {
+  accounts_.ForEachUserAccount([this](UserAccount* account) { Relist(*account); });
+}
+
+void WaitingTree::Park(UserQueue* queue, Account* account) {
+  queue->parked_by = account;
+  account->parked.push_back(queue);
+  Relist(queue);
+}
+
+void WaitingTree::Unpark(Account* account) {
+  std::erase_if(account->parked, [this](UserQueue* queue) {
+    if (accounts_.FindReached(*queue->account, queue->gpus)) return false;
+    queue->parked_by = nullptr;
+    Relist(queue);
+    return true;
+  });
+}
+
+void WaitingTree::UnparkAll() {
+  accounts_.ForEachUserAccount([](UserAccount* account) {
+    for (UserQueue* queue : account->queues) {
+      if (queue->parked_by == nullptr) continue;
+      std::erase(queue->parked_by->parked, queue);
+      queue->parked_by = nullptr;
+      Relist(queue);
+    }
+  });
+}
+
+void WaitingTree::Drop(UserQueue* queue) {
+  if (queue->parked_by != nullptr) std::erase(queue->parked_by->parked, queue);
+  std::erase(queue->account->queues, queue);
+  ProjectQueue* const project = queue->project;
+  project->queues.erase(std::pair(queue->account->user, GpuDemand(queue->gpus)));
+  if (!project->queues.empty()) return;
+  Lane* const lane = project->lane;
+  lane->projects.erase(project->account->name);
+  if (lane->projects.empty()) lanes_.erase(ClusterSet(lane->fits));
+}
+
+void WaitingTree::DropEmpty() {
+  // A queue may be named twice.
+  std::sort(emptied_.begin(), emptied_.end());
+  emptied_.erase(std::unique(emptied_.begin(), emptied_.end()), emptied_.end());
+  for (UserQueue* queue : std::exchange(emptied_, {})) {
+    if (queue->groups == 0) Drop(queue);
+  }
 }
 
 }  // namespace muster::core

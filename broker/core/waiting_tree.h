@@ -1,31 +1,39 @@
 // Knows which job is next: the queued jobs stand in a tree, and each level knows its first job.
 //
-//   clusters that fit     project              requirements                 jobs
+//   clusters that fit     project              user, GPUs          requirements          jobs
 //
-//   Lane {a, b} ───┬───  "vision" ───┬───  Group: 1 node, 8 GPUs  ───  17, 21, 40
-//                  │                 └───  Group: 4 nodes         ───  18
-//                  └───  "speech" ───────  Group: 1 node          ───  30
-//   Lane {b}    ───────  "vision" ───────  Group: pool "large"    ───  12
+//   Lane {a, b} ───┬───  "vision" ───┬───  ada, 8 h100 ───┬───  Group: 8 h  ───────  17, 21, 40
+//                  │                 │                    └───  Group: 1 h  ───────  18
+//                  │                 └───  bob, none  ────────  Group: 1 node  ────  19
+//                  └───  "speech" ───────  ada, none  ────────  Group: 1 node  ────  30
+//   Lane {b}    ───────  "vision" ───────  ada, none  ────────  Group: pool "large"  12
 //
-// The groups of a lane compete for the same clusters, so that only the first job of each lane can
-// be the next one to be placed. There are as many lanes as there are different sets of clusters,
-// which are few even when groups are many. Within a lane the project whose first job has the
-// smallest turn is served, and within a project the group: the smallest turn of all. Shares and
-// quotas will choose at the level of projects.
+// The groups of a lane compete for the same clusters. There are as many lanes as there are
+// different sets of clusters, which are few even when groups are many. A round of placement
+// compares the projects of the lanes with room, by their turns (service_turn.h); within a project
+// the users' queues stand in the order in which they are served.
+//
+// A user's queue has the jobs that are alike to quotas: of one user, and with the same GPUs. One
+// that would exceed a quota is *parked*: its groups stay, and it is passed over until something of
+// that quota is free.
 //
 // Owner: the core's thread.
 #ifndef MUSTER_BROKER_CORE_WAITING_TREE_H_
 #define MUSTER_BROKER_CORE_WAITING_TREE_H_
 
+#include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "broker/core/accounts.h"
 #include "broker/core/cluster.h"
 #include "broker/core/groups.h"
 
@@ -35,39 +43,87 @@ namespace muster::core {
 using ClusterSet = std::vector<Cluster*>;
 
 struct Lane;
+struct ProjectQueue;
 
-// The groups of one project in one lane.
-struct ProjectQueue {
-  Lane* lane = nullptr;
+// The place of a user's queue in its project: priority first, then the user who has used less, then
+// age. The smaller one is served first.
+struct UserTurn {
+  int32_t priority = 0;
+  double score = kNoScore;
+  uint64_t job = 0;
+
+  friend bool operator==(const UserTurn&, const UserTurn&) = default;
+  friend bool operator<(const UserTurn& a, const UserTurn& b) {
+    if (a.priority != b.priority) return a.priority > b.priority;
+    if (a.score != b.score) return a.score < b.score;
+    return a.job < b.job;
+  }
+};
+
+// The groups of one user in one project and lane, with the same demand for GPUs.
+struct UserQueue {
+  ProjectQueue* project = nullptr;
+  UserAccount* account = nullptr;
+  GpuDemand gpus;
   size_t groups = 0;  // all of its groups, waiting or not
   absl::btree_map<Turn, Group*> waiting;
-  std::optional<Turn> listed;  // its place in its lane; nothing: none of its groups waits
+  std::optional<UserTurn> listed;  // its place in its project; nothing: it does not wait
+  Account* parked_by = nullptr;    // the account whose quota is reached; null: it may be served
+
+  Group* first_group() const { return waiting.begin()->second; }
+  Turn first_turn() const { return waiting.begin()->first; }
+};
+
+// The queues of one project in one lane.
+struct ProjectQueue {
+  Lane* lane = nullptr;
+  ProjectAccount* account = nullptr;
+  // By user and demand; each has at least one group, or is about to be dropped. The map's nodes are
+  // stable, because groups point to them.
+  std::map<std::pair<UserIndex, GpuDemand>, UserQueue> queues;
+  absl::btree_map<UserTurn, UserQueue*> waiting;
+  // The entry of the present round of placement that counts, among those that name this project.
+  uint64_t entry = 0;
+
+  bool empty() const { return waiting.empty(); }
+  // The project must not be empty.
+  UserQueue* first_queue() const { return waiting.begin()->second; }
+  Group* first_group() const { return first_queue()->first_group(); }
+  Turn first_turn() const { return first_queue()->first_turn(); }
 };
 
 struct Lane {
   ClusterSet fits;
-  // Projects by name; each has at least one group. The map's nodes are stable, because groups point
-  // to them.
+  // Projects by name. The map's nodes are stable, too.
   std::map<std::string, ProjectQueue, std::less<>> projects;
-  absl::btree_map<Turn, ProjectQueue*> waiting;
-
-  bool empty() const { return waiting.empty(); }
-  // The lane must not be empty.
-  Turn first_turn() const { return waiting.begin()->first; }
-  Group* first_group() const { return waiting.begin()->second->waiting.begin()->second; }
 };
+
+inline Lane* Group::lane() const { return queue->project->lane; }
 
 class WaitingTree {
  public:
+  // The accounts must outlive this object.
+  explicit WaitingTree(Accounts* accounts) : accounts_(*accounts) {}
+
   // Puts the group, with the jobs of its line, into the lane of these clusters; it leaves the lane
   // that it was in.
   void Join(Group* group, ClusterSet fits);
   void Leave(Group* group);
   // Call this when the front of the group's line has changed.
   void Refresh(Group* group);
-  // Removes lanes without groups. Lanes stay when their last group leaves, so that a round of
-  // placement may point to them.
-  void DropLanesWithoutGroups();
+
+  // Call these when the scores of one user, or of all, have changed.
+  void Relist(const UserAccount& account);
+  void RelistAll();
+  // Passes the queue over until Unpark of that account.
+  void Park(UserQueue* queue, Account* account);
+  // Serves those of the account's queues again that no quota speaks against any more.
+  void Unpark(Account* account);
+  void UnparkAll();
+
+  // Removes lanes, projects and queues without groups. They stay when their last group leaves, so
+  // that a round of placement may point to them.
+  void DropEmpty();
 
   template <typename F>
   void ForEachLane(F visit) const {
@@ -75,7 +131,12 @@ class WaitingTree {
   }
 
  private:
+  static void Relist(UserQueue* queue);
+  void Drop(UserQueue* queue);
+
+  Accounts& accounts_;
   std::map<ClusterSet, std::unique_ptr<Lane>> lanes_;
+  std::vector<UserQueue*> emptied_;  // queues that may have no groups any more
 };
 
 }  // namespace muster::core

@@ -4,6 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "contract/dependencies.h"
+#include "contract/states.h"
+
 namespace muster::broker {
 namespace {
 
@@ -12,13 +15,30 @@ namespace {
 constexpr size_t kMaxCachedSpecs = 4'000;
 constexpr size_t kMaxCachedSpecBytes = 64 << 20;
 
+// Tells the program how the jobs ended that its own depends on. Agents need not know which.
+absl::Status TellEnds(const store::Store& store, v1::JobSpec* spec) {
+  if (spec->depends_on_size() == 0) return absl::OkStatus();
+  std::vector<uint64_t> ids;
+  for (const v1::JobDependency& one : spec->depends_on()) ids.push_back(one.job_id());
+  const absl::StatusOr<std::vector<v1::JobState>> states = store.GetStates(ids);
+  if (!states.ok()) return states.status();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (!contract::IsTerminal((*states)[i])) continue;  // deleted
+    (*spec->mutable_env())[contract::DependencyVariable(ids[i])] = contract::Name((*states)[i]);
+  }
+  spec->clear_depends_on();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 AssignmentMessages::AssignmentMessages() : specs_(kMaxCachedSpecs, kMaxCachedSpecBytes) {}
 
 void AssignmentMessages::Remember(const core::Changes& committed) {
   for (const core::Change& change : committed) {
-    if (const auto* job = std::get_if<core::InsertJob>(&change)) {
+    const auto* job = std::get_if<core::InsertJob>(&change);
+    // Only the store knows the ends of the jobs that this one depends on.
+    if (job != nullptr && job->spec->depends_on_size() == 0) {
       specs_.Put(job->id, {job->spec, job->user});
     }
     // An edited job's next run has another spec.
@@ -54,6 +74,7 @@ absl::Status AssignmentMessages::FillFromStore(const store::Store& store,
   absl::StatusOr<std::vector<store::StoredSpec>> stored = store.GetSpecs(store::Scope::All(), ids);
   if (!stored.ok()) return stored.status();
   for (size_t i = 0; i < missing.size(); ++i) {
+    if (absl::Status status = TellEnds(store, &(*stored)[i].spec); !status.ok()) return status;
     *missing[i]->mutable_spec() = std::move((*stored)[i].spec);
     missing[i]->set_user(std::move((*stored)[i].user));
     for (std::string& node : (*stored)[i].excluded_nodes) {

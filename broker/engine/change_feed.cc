@@ -36,6 +36,7 @@ void Apply(const core::UpdateJob& update, v1::Job* job) {
     job->set_cluster_kind(update.cluster_kind);
   }
   store::PutHold(update.hold, job);
+  if (update.failed_dependency != 0) store::PutFailedDependency(update.failed_dependency, job);
   SetOrClear(update.start_time, &v1::Job::mutable_start_time, &v1::Job::clear_start_time, job);
   SetOrClear(update.end_time, &v1::Job::mutable_end_time, &v1::Job::clear_end_time, job);
   SetOrClear(update.retry_time, &v1::Job::mutable_retry_time, &v1::Job::clear_retry_time, job);

@@ -41,6 +41,13 @@ core::Output CoreLoop::Turn(std::vector<core::Input> inputs, Instant now,
   const bool ended_early = core_->PlaceJobs(now.wall, &out);
   may_place_more_ = ended_early || Assigns(out, before);
   out.clusters = core_->TakeShownClusters(now.wall);
+  out.uses = core_->TakeShownUses();
+  return out;
+}
+
+core::Output CoreLoop::LastTurn(Instant now) {
+  core::Output out;
+  core_->Handle(core::KeepUse{}, now.wall, &out);
   return out;
 }
 

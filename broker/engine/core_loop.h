@@ -48,6 +48,10 @@ class CoreLoop {
   std::vector<core::ShownCluster> TakeShownClusters(Instant now) {
     return core_->TakeShownClusters(now.wall);
   }
+  // The same for what projects have and use.
+  std::vector<core::ShownUse> TakeShownUses() { return core_->TakeShownUses(); }
+  // The last turn of all, which stores what is stored only now and then.
+  core::Output LastTurn(Instant now);
   core::Counters counters() const { return core_->counters(); }
   uint64_t last_sequence() const { return core_->last_sequence(); }
   absl::Status CheckInvariants() const { return core_->CheckInvariants(); }

@@ -35,10 +35,11 @@ uint64_t LastSequence(const core::Output& committed) {
 }  // namespace
 
 Effects::Effects(const store::Store* store, ChangeFeed* feed, ClusterBoard* clusters,
-                 AgentSessions* agents, JobsChanged jobs_changed)
+                 UseBoard* uses, AgentSessions* agents, JobsChanged jobs_changed)
     : store_(store),
       feed_(feed),
       clusters_(clusters),
+      uses_(uses),
       agents_(agents),
       jobs_changed_(std::move(jobs_changed)),
       assigning_(kMaxUnreadAssignments),
@@ -81,8 +82,9 @@ void Effects::Abandon() {
 }
 
 void Effects::CarryOut(core::Output output) {
-  // A client that hears of an effect may ask about the clusters next.
+  // A client that hears of an effect may ask about the clusters, or its project, next.
   clusters_->Show(std::move(output.clusters));
+  uses_->Show(std::move(output.uses));
   assignments_.Remember(output.changes);
   // Watchers that are woken by a change find it in the feed.
   const uint64_t last = LastSequence(output);

@@ -25,6 +25,7 @@
 #include "broker/engine/change_feed.h"
 #include "broker/engine/cluster_board.h"
 #include "broker/engine/detour.h"
+#include "broker/engine/use_board.h"
 #include "broker/store/store.h"
 #include "sync/mutex.h"
 
@@ -44,7 +45,7 @@ using JobsChanged = std::function<void(const core::JobsChanged&)>;
 
 class Effects {
  public:
-  Effects(const store::Store* store, ChangeFeed* feed, ClusterBoard* clusters,
+  Effects(const store::Store* store, ChangeFeed* feed, ClusterBoard* clusters, UseBoard* uses,
           AgentSessions* agents, JobsChanged jobs_changed);
 
   // Main thread; Start comes before the first CarryOut, Stop after the last.
@@ -99,6 +100,7 @@ class Effects {
   const store::Store* const store_;
   ChangeFeed* const feed_;
   ClusterBoard* const clusters_;
+  UseBoard* const uses_;
   AgentSessions* const agents_;
   const JobsChanged jobs_changed_;
 

@@ -25,7 +25,7 @@ Engine::Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::S
               Inbox::Cost{options.max_waiting_requests, kUnbounded},
               Inbox::Cost{options.max_waiting_jobs, options.max_waiting_job_bytes}},
              options.batch_items),
-      effects_(store, &feed_, &clusters_, &agents_, std::move(jobs_changed)),
+      effects_(store, &feed_, &clusters_, &uses_, &agents_, std::move(jobs_changed)),
       carrier_([this](core::Output committed) { effects_.CarryOut(std::move(committed)); }),
       committer_(
           options.committer, store,
@@ -33,6 +33,7 @@ Engine::Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::S
           [this](core::Output committed) { carrier_.Post(std::move(committed)); },
           std::move(on_failure)) {
   clusters_.Show(loop_.TakeShownClusters(options_.clock()));
+  uses_.Show(loop_.TakeShownUses());
 }
 
 Engine::~Engine() { Stop(); }
@@ -91,10 +92,19 @@ void Engine::ForgetCluster(std::string name, StatusDone done) {
   Ask(core::ForgetCluster{.name = std::move(name)}, std::move(done));
 }
 
+void Engine::SetCordon(core::SetCordon request, StatusDone done) {
+  Ask(std::move(request), std::move(done));
+}
+
 void Engine::SetPlaceLimits(std::shared_ptr<const contract::PlaceLimits> limits, StatusDone done) {
   // The lane that refuses nothing: the file of the projects has the limits already. They are few,
   // because each waits for the disk before.
   Ask(core::SetPlaceLimits{.limits = std::move(limits)}, std::move(done), Inbox::Lane::kAgents);
+}
+
+void Engine::SetShares(std::shared_ptr<const contract::ProjectShares> shares, StatusDone done) {
+  // The same lane, for the same reason.
+  Ask(core::SetShares{.shares = std::move(shares)}, std::move(done), Inbox::Lane::kAgents);
 }
 
 void Engine::DeleteJobs(std::vector<uint64_t> jobs, StatusDone done) {
@@ -131,6 +141,7 @@ void Engine::Gone(core::SessionId session) {
 void Engine::Run() {
   next_stats_ = options_.clock().steady + absl::ToChronoNanoseconds(options_.stats_interval);
   while (!inbox_.drained()) HandleBatch(inbox_.Take(loop_.Patience(options_.clock())));
+  committer_.Offer(loop_.LastTurn(options_.clock()));
 }
 
 void Engine::HandleBatch(std::vector<Inbox::Entry> batch) {

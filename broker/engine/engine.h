@@ -26,8 +26,10 @@
 #include "broker/engine/effects.h"
 #include "broker/engine/inbox.h"
 #include "broker/engine/stats.h"
+#include "broker/engine/use_board.h"
 #include "broker/store/store.h"
 #include "contract/place_limits.h"
+#include "contract/project_shares.h"
 
 namespace muster::broker {
 
@@ -75,8 +77,11 @@ class Engine {
   void HoldChosen(core::Hold request, ChosenDone done);
   void Edit(core::Edit request, StatusDone done);
   void ForgetCluster(std::string name, StatusDone done);
+  void SetCordon(core::SetCordon request, StatusDone done);
   // `done` is told when no run is assigned any more that the limits speak against.
   void SetPlaceLimits(std::shared_ptr<const contract::PlaceLimits> limits, StatusDone done);
+  // `done` is told when no run is assigned any more that a quota speaks against.
+  void SetShares(std::shared_ptr<const contract::ProjectShares> shares, StatusDone done);
   // Housekeeping deletes jobs that have ended.
   void DeleteJobs(std::vector<uint64_t> jobs, StatusDone done);
 
@@ -96,6 +101,7 @@ class Engine {
 
   ChangeTail& changes() { return changes_; }
   std::shared_ptr<const core::ClusterViews> clusters() const { return clusters_.Read(); }
+  const UseBoard& uses() const { return uses_; }
 
  private:
   template <typename Request, typename Done>
@@ -109,6 +115,7 @@ class Engine {
   CoreLoop loop_;  // core thread
   ChangeTail changes_;
   ClusterBoard clusters_;
+  UseBoard uses_;
   ChangeFeed feed_;  // effects thread
   AgentSessions agents_;
   Inbox inbox_;

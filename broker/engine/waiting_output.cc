@@ -33,6 +33,7 @@ void WaitingOutput::Add(core::Output output) {
   MoveAppend(output_.changes, std::move(output.changes));
   MoveAppend(output_.effects, std::move(output.effects));
   MoveAppend(output_.clusters, std::move(output.clusters));
+  MoveAppend(output_.uses, std::move(output.uses));
 }
 
 core::Output WaitingOutput::Take() {

@@ -10,7 +10,8 @@
 namespace muster::broker {
 
 inline bool IsEmpty(const core::Output& output) {
-  return output.changes.empty() && output.effects.empty() && output.clusters.empty();
+  return output.changes.empty() && output.effects.empty() && output.clusters.empty() &&
+         output.uses.empty();
 }
 
 class WaitingOutput {

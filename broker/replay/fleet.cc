@@ -76,7 +76,8 @@ absl::StatusOr<FleetCluster> ReadCluster(const YAML::Node& node, const std::stri
   if (!runs.ok()) return runs.status();
   if (*runs == 0) return Wrong(place + ".max_active_runs", "1 to 1000000 work");
   cluster.max_active_runs = *runs;
-  for (size_t i = 0; i < node["nodes"].size(); ++i) {
+  const size_t shapes = node["nodes"] ? node["nodes"].size() : 0;
+  for (size_t i = 0; i < shapes; ++i) {
     auto shape = ReadShape(node["nodes"][i], fmt::format("{}.nodes[{}]", place, i));
     if (!shape.ok()) return shape.status();
     cluster.nodes.push_back(*std::move(shape));
@@ -87,7 +88,8 @@ absl::StatusOr<FleetCluster> ReadCluster(const YAML::Node& node, const std::stri
 
 absl::StatusOr<Fleet> FleetFrom(const YAML::Node& root) {
   Fleet fleet;
-  for (size_t i = 0; i < root["clusters"].size(); ++i) {
+  const size_t clusters = root["clusters"] ? root["clusters"].size() : 0;
+  for (size_t i = 0; i < clusters; ++i) {
     auto cluster = ReadCluster(root["clusters"][i], fmt::format("clusters[{}]", i));
     if (!cluster.ok()) return cluster.status();
     fleet.clusters.push_back(*std::move(cluster));

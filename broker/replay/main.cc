@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 #include <fstream>
-#include <iostream>
+#include <functional>
+#include <map>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -75,6 +77,22 @@ absl::StatusOr<Fleet> LoadFleet(const Flags& flags) {
   return fleet;
 }
 
+// Names the refusals that came most often.
+void TellRefusals(const std::string& policy, const Replayed& replayed) {
+  constexpr size_t kMostTold = 3;
+  std::map<std::string, size_t> counts;
+  for (const Outcome& outcome : replayed.outcomes) {
+    if (!outcome.refusal.empty()) ++counts[outcome.refusal];
+  }
+  std::multimap<size_t, std::string, std::greater<>> ordered;
+  for (const auto& [why, count] : counts) ordered.emplace(count, why);
+  size_t told = 0;
+  for (const auto& [count, why] : ordered) {
+    if (++told > kMostTold) break;
+    fmt::print(stderr, "{}: {} refused: {}\n", policy, count, why);
+  }
+}
+
 absl::Status Run(const Flags& flags) {
   auto trace = LoadTrace(flags);
   if (!trace.ok()) return trace.status();
@@ -89,6 +107,7 @@ absl::Status Run(const Flags& flags) {
     const auto policy = PolicyNamed(name);
     const auto replayed = ReplayTrace(*fleet, *trace, *policy, flags.seed);
     if (!replayed.ok()) return replayed.status();
+    TellRefusals(name, *replayed);
     all.push_back(FiguresOf(*fleet, *trace, *replayed, name));
   }
   if (trace->left_out > 0)
@@ -153,4 +172,13 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace muster::replay
 
-int main(int argc, char** argv) { return muster::replay::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return muster::replay::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fputs("muster-replay: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputs("\n", stderr);
+    return 1;
+  }
+}

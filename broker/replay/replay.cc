@@ -81,6 +81,8 @@ class Replay {
       const absl::Duration until = std::min(events_.top().at, trace_.jobs.back().arrival);
       idle_.Count(now_, until, waiting_, trace_, clusters_);
     }
+    if (const uint64_t dropped = core_->counters().illegal_transitions; dropped > 0)
+      return absl::InternalError(fmt::format("the core dropped {} reports of runs", dropped));
     result_.idle_gpu_seconds = idle_.gpu_seconds();
     return std::move(result_);
   }
@@ -196,8 +198,19 @@ class Replay {
           more = true;
         }
       }
+      TellWhoWaits();
     }
     core_->TakeShownClusters(Clock());
+  }
+
+  // A scheduler says of a run that does not start at once that it waits for resources.
+  void TellWhoWaits() {
+    for (const size_t index : std::exchange(arrived_, {})) {
+      if (result_.outcomes[index].start) continue;
+      agent::v1::RunEvent event = NewsOf(index, v1::RUN_STATE_PENDING);
+      event.mutable_state_reason()->set_code(v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES);
+      Report(homes_.at(index), std::move(event));
+    }
   }
 
   void Start(size_t cluster, size_t index) {
@@ -232,8 +245,12 @@ class Replay {
 
   void OnReply(const core::SubmitReply& reply) {
     const auto* accepted = std::get_if<v1::SubmitJobsResponse>(&reply.result);
-    if (accepted == nullptr) return;  // it fits nowhere: it has no start
     const size_t index = reply.ticket - 1;
+    if (accepted == nullptr) {
+      const absl::Status why = contract::ToStatus(std::get<contract::Refusal>(reply.result));
+      result_.outcomes[index].refusal = ToStd(why.message());
+      return;
+    }
     jobs_.emplace(accepted->responses(0).job_id(), index);
     waiting_.insert(index);
   }
@@ -246,6 +263,8 @@ class Replay {
       keys_[index] = assignment.run_key();
       result_.outcomes[index].cluster = clusters_[cluster].name();
       clusters_[cluster].Submit(index, trace_.jobs[index], now_);
+      arrived_.push_back(index);
+      Report(cluster, NewsOf(index, v1::RUN_STATE_LAUNCHING));
       Report(cluster, NewsOf(index, v1::RUN_STATE_PENDING));
     }
   }
@@ -267,6 +286,7 @@ class Replay {
   std::map<size_t, size_t> homes_;   // cluster of each job that one has
   std::map<size_t, std::string> keys_;
   std::set<size_t> waiting_;
+  std::vector<size_t> arrived_;  // at clusters, which have not told yet whether they wait
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   uint64_t last_order_ = 0;
   absl::Duration now_;

@@ -34,10 +34,11 @@ inline constexpr Policy kPolicies[] = {Policy::kMuster,      Policy::kRandom,
 std::string_view NameOf(Policy policy);
 std::optional<Policy> PolicyNamed(std::string_view name);
 
-// What became of a job of the trace.
+// The fate of a job of the trace.
 struct Outcome {
-  // From the first arrival on; nothing: the broker refused it, because it fits nowhere.
+  // From the first arrival on; nothing: the broker refused it.
   std::optional<absl::Duration> start;
+  std::string refusal;  // why it was refused
   // The start that the broker expected when it chose the cluster; nothing: it expected none.
   std::optional<absl::Duration> expected_start;
   std::string cluster;

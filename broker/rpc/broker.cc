@@ -145,6 +145,7 @@ class RunningBroker final : public Broker {
               {"jobs", fmt::format("{}", restored->jobs.size())},
               {"next_job", fmt::format("{}", restored->next_job_id)}});
     restored->limits = projects_->Read()->places();
+    restored->shares = projects_->Read()->shares();
     auto core = std::make_unique<core::Core>(options_.core, *std::move(restored));
     engine_ = std::make_unique<Engine>(
         options_.engine, std::move(core), store_.get(),

@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "broker/app/check_cluster.h"
 #include "broker/app/cluster_certificates.h"
+#include "broker/app/cordon_cluster.h"
 #include "broker/app/forget_cluster.h"
 #include "broker/app/show_clusters.h"
 #include "broker/rpc/caller.h"
@@ -59,6 +60,22 @@ class ClustersService : public v1::ClustersService::CallbackService {
                                           v1::ForgetClusterResponse* out) override {
     auto* reactor = call->DefaultReactor();
     broker::ForgetCluster(Caller(call), context_.app, *in, AnswerInto(reactor, out));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* CordonCluster(grpc::CallbackServerContext* call,
+                                          const v1::CordonClusterRequest* in,
+                                          v1::CordonClusterResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    broker::CordonCluster(Caller(call), context_.app, *in, AnswerInto(reactor, out));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* UncordonCluster(grpc::CallbackServerContext* call,
+                                            const v1::UncordonClusterRequest* in,
+                                            v1::UncordonClusterResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    broker::UncordonCluster(Caller(call), context_.app, *in, AnswerInto(reactor, out));
     return reactor;
   }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "broker/app/change_jobs.h"
 #include "broker/app/count_jobs.h"
@@ -18,6 +19,7 @@
 #include "broker/app/read_log.h"
 #include "broker/app/rerun_jobs.h"
 #include "broker/app/run_logs.h"
+#include "broker/app/signal_jobs.h"
 #include "broker/app/submit_jobs.h"
 #include "broker/app/update_job.h"
 #include "broker/app/watch_jobs.h"
@@ -26,6 +28,7 @@
 #include "broker/rpc/owned_messages.h"
 #include "broker/rpc/pull_stream.h"
 #include "broker/rpc/unary.h"
+#include "contract/signal_error.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 
 namespace muster::broker {
@@ -149,6 +152,24 @@ class JobsService : public ServiceBase {
                                       v1::RerunJobsResponse* out) override {
     auto* reactor = call->DefaultReactor();
     broker::RerunJobs(Caller(call), context_.app, *in, AnswerInto(reactor, out));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* SignalJobs(grpc::CallbackServerContext* call,
+                                       const v1::SignalJobsRequest* in,
+                                       v1::SignalJobsResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    broker::SignalJobs(Caller(call), context_.app, *in, absl::FromChrono(call->deadline()),
+                       [reactor, out](const absl::StatusOr<std::vector<SentSignal>>& sent) {
+                         if (!sent.ok()) return reactor->Finish(rpc::ToGrpc(sent.status()));
+                         for (const SentSignal& one : *sent) {
+                           v1::JobSignal* signal = out->add_signals();
+                           signal->set_job_id(one.job);
+                           if (!one.status.ok())
+                             *signal->mutable_error() = contract::ToSignalError(one.status);
+                         }
+                         reactor->Finish(grpc::Status::OK);
+                       });
     return reactor;
   }
 

@@ -71,6 +71,9 @@ v1::Job StepsSoFar::Then(const v1::Job& now, const std::optional<Editable>& edit
                                                          : kind_of(run.cluster()));
     ShowRun(run, *this, &then);
   }
+  // Without a run, another job's end let it fail.
+  if (state_ == v1::JOB_STATE_FAILED && run_ == 0 && now.has_failure())
+    *then.mutable_failure() = now.failure();
   if (!has_started) then.clear_start_time();
   if (edited_later) {
     then.set_priority(edited_later->priority);

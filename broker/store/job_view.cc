@@ -1,10 +1,12 @@
 #include "broker/store/job_view.h"
 
+#include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "contract/failures.h"
 #include "contract/retry.h"
 #include "contract/sentences.h"
 #include "contract/states.h"
@@ -41,6 +43,23 @@ void PutHold(core::HoldState hold, v1::Job* job) {
   job->clear_state_reason();
   if (hold == core::HoldState::kReleased)
     job->mutable_state_reason()->set_code(v1::STATE_REASON_CODE_RELEASED);
+}
+
+void PutFailedDependency(uint64_t other, v1::Job* job) {
+  *job->mutable_failure() =
+      contract::MakeFailure(v1::FAILURE_CODE_DEPENDENCY_FAILED, v1::FAILURE_CLASS_CONFIG,
+                            {.subject = fmt::format("{}", other)});
+}
+
+std::vector<core::LiveJob::Dependency> RestoredDependencies(const v1::JobSpec& spec,
+                                                            absl::Span<const v1::JobState> states) {
+  std::vector<core::LiveJob::Dependency> all;
+  for (int i = 0; i < spec.depends_on_size(); ++i) {
+    core::LiveJob::Dependency& one = all.emplace_back(core::LiveJob::Dependency{
+        .job = spec.depends_on(i).job_id(), .outcome = spec.depends_on(i).outcome()});
+    if (contract::IsTerminal(states[i])) one.end = states[i];
+  }
+  return all;
 }
 
 void ShowState(const v1::Run* latest, v1::Job* job) {

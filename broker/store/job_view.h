@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "broker/core/changes.h"
 #include "muster/v1/job.pb.h"
 
@@ -19,6 +20,14 @@ inline constexpr int kMaxStepsToHold = 100;
 // Puts the stored hold into the row of a job. ShowState then shows whether the job's run is held
 // still after a release.
 void PutHold(core::HoldState hold, v1::Job* job);
+
+// Puts in the failure of a job that another one's end let fail, so that it never had a run.
+void PutFailedDependency(uint64_t other, v1::Job* job);
+
+// The jobs that a job which is restored depends on. `states` are theirs, in the order of
+// depends_on; JOB_STATE_UNSPECIFIED: it was deleted.
+std::vector<core::LiveJob::Dependency> RestoredDependencies(const v1::JobSpec& spec,
+                                                            absl::Span<const v1::JobState> states);
 
 // Fills in exit, failure and the reason, from the row of the job, its latest run, if it has one,
 // and its spec, if that is there.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,10 @@
 #include "muster/v1/job.pb.h"
 #include "muster/v1/jobs_service.pb.h"
 
+namespace muster::contract {
+class SpecMask;
+}
+
 namespace muster::store {
 
 struct ListQuery {
@@ -30,6 +35,8 @@ struct ListQuery {
   std::string page_token = {};
   bool include_spec = false;
   bool include_latest_run = false;
+  // The part of the spec, with include_spec. Null: all of it.
+  std::shared_ptr<const contract::SpecMask> spec_mask = nullptr;
 };
 
 struct JobPage {
@@ -134,6 +141,10 @@ class Store {
   virtual absl::StatusOr<uint64_t> LastSequence() const = 0;
   virtual absl::StatusOr<std::vector<StoredSpec>> GetSpecs(
       const Scope& scope, absl::Span<const uint64_t> ids) const = 0;
+  // The states of the jobs, in the order of the ids, whatever the scope: of those that another job
+  // of the caller's names. JOB_STATE_UNSPECIFIED: there is no such job, or it was deleted.
+  virtual absl::StatusOr<std::vector<v1::JobState>> GetStates(
+      absl::Span<const uint64_t> ids) const = 0;
   // Returns the jobs of one RerunJobs by number: those from `first` on that have this request id.
   virtual absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
       const Scope& scope, uint64_t first, const std::string& request_id) const = 0;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "clients/cli/estimates.h"
 #include "clients/cli/page.h"
 #include "clients/cli/views.h"
 #include "contract/counted.h"
@@ -200,8 +201,12 @@ std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* de
   page.Time("Last seen", cluster.last_seen(), now);
   page.Time("Answered", cluster.scheduler_observed_at(), now);
   page.Line("No answer", OneLine(cluster.scheduler_error()), Colour::kYellow);
+  if (cluster.has_cordon())
+    page.Line("Cordon", OneLine(contract::CordonText(cluster.cordon())), Colour::kYellow);
   page.Line("Runs",
             fmt::format("{} of at most {}", cluster.active_runs(), cluster.max_active_runs()));
+  if (cluster.has_estimate_errors())
+    page.Line("Estimates", EstimateErrorsText(cluster.estimate_errors()));
   for (const v1::Pool& pool : cluster.inventory().pools()) {
     if (details != nullptr) break;
     page.Line("Pool " + Harmless(pool.name()), PoolText(pool, cluster.kind()));

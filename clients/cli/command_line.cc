@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <limits>
 
 #include "clients/cli/audit_flags.h"
+#include "clients/cli/cluster_flags.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/options.h"
@@ -15,6 +15,7 @@
 #include "clients/cli/people_flags.h"
 #include "clients/cli/project_flags.h"
 #include "clients/cli/secret_flags.h"
+#include "clients/cli/signal_flags.h"
 #include "clients/cli/slurm/sbatch_help.h"
 #include "clients/cli/tail.h"
 #include "clients/cli/usage_error.h"
@@ -58,6 +59,7 @@ class Grammar {
     AddPlan();
     AddPeopleVerbs(&app_, &out_);
     AddSecretVerbs(&app_, &out_);
+    AddSignalVerb(&app_, &out_);
     AddProjectVerbs(&app_, &out_);
     AddAuditVerbs(&app_, &out_);
     AddOwnVerbs();
@@ -134,6 +136,7 @@ class Grammar {
               [&spec](int64_t priority) { spec.priority = static_cast<int32_t>(priority); });
     // A plan submits nothing, so that there is nothing to wait for or to name.
     if (sub->get_name() == "plan") return;
+    AddJobsBefore(sub, &spec);
     sub->add_flag("--wait", out_.wait,
                   "Wait for the end; exit with 0 (succeeded), 10 (failed), 11 (canceled) or 12 "
                   "(cluster failed)");
@@ -247,12 +250,11 @@ class Grammar {
 
   void AddClusters() {
     const auto name = [this](const std::string& text) { out_.cluster = text; };
-    Sub("clusters", Verb::kClusters,
-        "Show the clusters, or one with its pools, nodes and queue; invite or revoke its agent",
-        "clusters -o wide")
-        ->add_option("NAME", out_.cluster_words, "A cluster's name; before it: invite or revoke")
-        ->expected(1, 2)
-        ->each([](const std::string& text) { CheckNotEmpty("NAME", text); });
+    AddClusterFlags(
+        Sub("clusters", Verb::kClusters,
+            "Show the clusters, or one in detail; invite or revoke its agent; cordon it",
+            "clusters -o wide\n  muster clusters cordon lab --reason 'new drivers'"),
+        &out_);
     AddText(Sub("check", Verb::kCheck,
                 "Check everything that jobs need on a cluster; exit with 1 if a check fails",
                 "check lab"),
@@ -299,8 +301,7 @@ class Grammar {
       out_.rank = static_cast<uint32_t>(rank);
     })->default_str("0");
     auto* output = sub->add_flag("--stdout", out_.only_output, "Only standard output");
-    auto* error = sub->add_flag("--stderr", out_.only_error, "Only standard error");
-    output->excludes(error);
+    sub->add_flag("--stderr", out_.only_error, "Only standard error")->excludes(output);
     auto* tail =
         AddNumber(sub, "--tail", 0, kMaxTailLines, "Only this many last lines; 0: all",
                   [this](int64_t lines) { out_.tail_lines = static_cast<uint32_t>(lines); });
@@ -491,8 +492,8 @@ std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
       call.verb != Verb::kPlan) {
     return UsageError(fmt::format("{} is not UTF-8", contract::Quoted(*odd)));
   }
-  const std::string problem = Inconsistency(call, has_command);
-  if (!problem.empty()) return UsageError(problem);
+  if (std::string problem = Inconsistency(call, has_command); !problem.empty())
+    return UsageError(problem);
   return call;
 }
 

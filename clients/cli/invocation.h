@@ -16,6 +16,7 @@
 #include "muster/v1/identity_service.pb.h"
 #include "muster/v1/job_spec.pb.h"
 #include "muster/v1/jobs_service.pb.h"
+#include "muster/v1/signal_jobs.pb.h"
 
 namespace muster::cli {
 
@@ -32,6 +33,7 @@ enum class Verb {
   kEvents,
   kWait,
   kCancel,
+  kSignal,
   kUpdate,
   kRerun,
   kCopy,
@@ -84,6 +86,7 @@ struct SpecFlags {
   std::optional<uint32_t> nodes;
   std::optional<int32_t> priority;
   std::vector<std::string> clusters, env, labels, mounts, secrets, secret_files;
+  std::vector<std::string> after, after_failed, after_ended;
 
   // Writes what was given over the spec, except for the working directory, which may be one of this
   // machine. INVALID_ARGUMENT names the flag, the value and what would work.
@@ -128,11 +131,20 @@ struct SecretFlags {
   std::string from_file;  // empty: standard input, or a question
 };
 
+// A signal to jobs.
+struct SignalFlags {
+  std::string name;
+  v1::SignalTarget target = v1::SIGNAL_TARGET_COMMAND;
+};
+
 // Flags of the verbs about projects. A list that was given as "any" is empty.
 struct ProjectFlags {
   std::string name;
   std::optional<std::string> description;
   std::optional<std::vector<std::string>> clusters, pools, accounts, images;
+  std::optional<uint32_t> weight;
+  std::optional<std::string> parent;             // empty: none
+  std::optional<std::string> quota, user_quota;  // in a form that ParseQuota takes
   std::string member;
   bool is_group = false;
   v1::AccessRole role = v1::ACCESS_ROLE_UNSPECIFIED;
@@ -171,7 +183,7 @@ struct Invocation {
   bool hold = false;
   bool validate_only = false;
   std::string request_id;  // empty: not given
-  // show, logs, events, wait, cancel, hold, release, update, rerun, why
+  // show, logs, events, wait, cancel, hold, release, update, rerun, signal, why
   std::vector<JobRef> jobs;
   // list, count, events; and those that change jobs, in place of numbers
   std::vector<std::string> states;
@@ -193,14 +205,15 @@ struct Invocation {
   std::string target;  // a path here; "-" is standard output
   // wait
   absl::Duration timeout = absl::InfiniteDuration();
-  // cancel, hold, release, update
+  // cancel, hold, release, update, clusters cordon
   std::string reason;
   std::vector<std::string> remove_labels;  // update
   // clusters, check
-  std::vector<std::string> cluster_words;  // of `clusters`: a name, or invite or revoke and a name
+  std::vector<std::string> cluster_words;  // of `clusters`: a name, or a word and a name
   std::string cluster;
   IdentityFlags identity;
   SecretFlags secret;
+  SignalFlags signal;
   ProjectFlags project;
   AuditFlags audit;
   // sbatch and the like, sky: what is behind the verb

@@ -52,94 +52,59 @@ int PrintVersion(Terminal& terminal, Format format) {
   }
 }
 
+// The verbs that need a broker, and what does them. Main has done those of contexts and logins.
+constexpr struct {
+  Verb verb;
+  int (*run)(Session& session);
+} kVerbs[] = {
+    {Verb::kSubmit, Submit},
+    {Verb::kRun, Run},
+    {Verb::kList, List},
+    {Verb::kCount, Count},
+    {Verb::kShow, Show},
+    {Verb::kLogs, Logs},
+    {Verb::kEvents, Events},
+    {Verb::kWait, Wait},
+    {Verb::kCancel, Cancel},
+    {Verb::kSignal, Signal},
+    {Verb::kUpdate, Update},
+    {Verb::kRerun, Rerun},
+    {Verb::kCopy, CopyFiles},
+    {Verb::kHold, Hold},
+    {Verb::kRelease, Release},
+    {Verb::kWhy, Why},
+    {Verb::kPlan, Plan},
+    {Verb::kClusters, Clusters},
+    {Verb::kCheck, Check},
+    {Verb::kForget, Forget},
+    {Verb::kWhoAmI, WhoAmI},
+    {Verb::kTokenCreate, CreateToken},
+    {Verb::kTokenList, ListTokens},
+    {Verb::kTokenRevoke, RevokeToken},
+    {Verb::kSecretSet, SetSecret},
+    {Verb::kSecretList, ListSecrets},
+    {Verb::kSecretDelete, DeleteSecret},
+    {Verb::kProjectList, Projects},
+    {Verb::kProjectCreate, Projects},
+    {Verb::kProjectShow, Projects},
+    {Verb::kProjectSet, Projects},
+    {Verb::kProjectAdd, Projects},
+    {Verb::kProjectRemove, Projects},
+    {Verb::kProjectArchive, Projects},
+    {Verb::kAuditList, ListAudit},
+    {Verb::kAuditVerify, VerifyAudit},
+    {Verb::kSbatch, Sbatch},
+    {Verb::kSqueue, Squeue},
+    {Verb::kScancel, Scancel},
+    {Verb::kSacct, Sacct},
+    {Verb::kSinfo, Sinfo},
+    {Verb::kSky, Sky},
+};
+
 int Dispatch(Session& session) {
-  switch (session.call.verb) {
-    case Verb::kSubmit:
-      return Submit(session);
-    case Verb::kRun:
-      return Run(session);
-    case Verb::kList:
-      return List(session);
-    case Verb::kCount:
-      return Count(session);
-    case Verb::kShow:
-      return Show(session);
-    case Verb::kLogs:
-      return Logs(session);
-    case Verb::kEvents:
-      return Events(session);
-    case Verb::kWait:
-      return Wait(session);
-    case Verb::kCancel:
-      return Cancel(session);
-    case Verb::kUpdate:
-      return Update(session);
-    case Verb::kRerun:
-      return Rerun(session);
-    case Verb::kCopy:
-      return CopyFiles(session);
-    case Verb::kHold:
-      return Hold(session);
-    case Verb::kRelease:
-      return Release(session);
-    case Verb::kWhy:
-      return Why(session);
-    case Verb::kPlan:
-      return Plan(session);
-    case Verb::kClusters:
-      return Clusters(session);
-    case Verb::kCheck:
-      return Check(session);
-    case Verb::kForget:
-      return Forget(session);
-    case Verb::kWhoAmI:
-      return WhoAmI(session);
-    case Verb::kTokenCreate:
-      return CreateToken(session);
-    case Verb::kTokenList:
-      return ListTokens(session);
-    case Verb::kTokenRevoke:
-      return RevokeToken(session);
-    case Verb::kSecretSet:
-      return SetSecret(session);
-    case Verb::kSecretList:
-      return ListSecrets(session);
-    case Verb::kSecretDelete:
-      return DeleteSecret(session);
-    case Verb::kProjectList:
-    case Verb::kProjectCreate:
-    case Verb::kProjectShow:
-    case Verb::kProjectSet:
-    case Verb::kProjectAdd:
-    case Verb::kProjectRemove:
-    case Verb::kProjectArchive:
-      return Projects(session);
-    case Verb::kAuditList:
-      return ListAudit(session);
-    case Verb::kAuditVerify:
-      return VerifyAudit(session);
-    case Verb::kLogin:
-    case Verb::kLogout:
-    case Verb::kContextList:
-    case Verb::kContextUse:
-    case Verb::kContextSet:
-    case Verb::kContextDelete:
-    case Verb::kContextImport:
-      break;
-    case Verb::kSbatch:
-      return Sbatch(session);
-    case Verb::kSqueue:
-      return Squeue(session);
-    case Verb::kScancel:
-      return Scancel(session);
-    case Verb::kSacct:
-      return Sacct(session);
-    case Verb::kSinfo:
-      return Sinfo(session);
-    case Verb::kSky:
-      return Sky(session);
-    case Verb::kVersion:
-      return PrintVersion(session.terminal, session.format);
+  if (session.call.verb == Verb::kVersion) return PrintVersion(session.terminal, session.format);
+  for (const auto& [verb, run] : kVerbs) {
+    if (verb == session.call.verb) return run(session);
   }
   return kError;
 }

@@ -166,6 +166,14 @@ void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs) {
       ->type_name("");
 }
 
+void AddJobsBefore(CLI::App* verb, SpecFlags* spec) {
+  AddRepeated(verb, "--after", "ID[,ID...]", "Start once these jobs have succeeded", &spec->after);
+  AddRepeated(verb, "--after-failed", "ID[,ID...]",
+              "Start once these jobs have failed or were canceled", &spec->after_failed);
+  AddRepeated(verb, "--after-ended", "ID[,ID...]", "Start once these jobs have ended, in any way",
+              &spec->after_ended);
+}
+
 void AddCountBy(CLI::App* verb, std::vector<CountBy>* by) {
   AddText(verb, "--by", "WHAT[,WHAT...]", "Groups: state, cluster, user, project or label=KEY",
           [by](const std::string& text) {

@@ -41,14 +41,16 @@ constexpr std::array kVerbs = {
         "  %v reservation  %W licenses  %E dependency  %all all of them\n"
         "  %g %G group, %U user id, %o command and %Y expected nodes are not known\n\n"
         "Tasks of an array that wait share a line, but not with -r."},
-    OwnVerb{"scancel", Verb::kScancel, "Cancel jobs, as scancel does",
-            "For example:\n  muster scancel --me --state=PENDING\n\n"
-            "Which jobs: numbers (42, 42_5, '42_[1-3]'), -u users, --me your own, -n names, -t "
-            "states, -p partitions, -A accounts, -q QOS, -w nodes, -R reservations, -M clusters; "
-            "those that fit all of it. Without numbers and -u it cancels your own jobs only\n"
-            "How: -v names the jobs, -Q says nothing of numbers that no job has\n"
-            "Variables: SCANCEL_USER, SCANCEL_STATE and others of scancel's\n\n"
-            "It sends no signals."},
+    OwnVerb{
+        "scancel", Verb::kScancel, "Cancel jobs, as scancel does",
+        "For example:\n  muster scancel --me --state=PENDING\n\n"
+        "Which jobs: numbers (42, 42_5, '42_[1-3]'), -u users, --me your own, -n names, -t "
+        "states, -p partitions, -A accounts, -q QOS, -w nodes, -R reservations, -M clusters; "
+        "those that fit all of it. Without numbers and -u it cancels your own jobs only\n"
+        "How: -s a signal in place of the end (USR1, SIGTERM, 10), to all steps of a batch script "
+        "(of another job: to all its programs), -b only to the first process, -f to all, -v "
+        "names the jobs, -Q says nothing of numbers that no job has\n"
+        "Variables: SCANCEL_USER, SCANCEL_STATE and others of scancel's"},
     OwnVerb{"sacct", Verb::kSacct, "List jobs and their ends, as sacct does",
             "For example:\n  muster sacct -S now-1days -X -o JobID,JobName%20,State,ExitCode\n\n"
             "Which jobs: -j numbers, -u users, -a all users, --me your own, --name names, -s "

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "clients/cli/estimates.h"
 #include "clients/cli/page.h"
 #include "clients/cli/render.h"
 #include "clients/cli/slurm/array_jobs.h"
@@ -114,8 +115,21 @@ void AppendCommand(const v1::Command& command, Page* page) {
   }
 }
 
+// "12 succeeded, 13 ended": jobs that have to end first, and how.
+std::string DependenciesText(const v1::JobSpec& spec) {
+  std::string text;
+  for (const v1::JobDependency& one : spec.depends_on()) {
+    const std::string_view end = one.outcome() == v1::JOB_OUTCOME_FAILED  ? "failed"
+                                 : one.outcome() == v1::JOB_OUTCOME_ENDED ? "ended"
+                                                                          : "succeeded";
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", one.job_id(), end);
+  }
+  return text;
+}
+
 void AppendSpec(const v1::JobSpec& spec, Page* page) {
   page->Line("Needs", ResourcesText(spec));
+  page->Line("After", DependenciesText(spec));
   page->Line("Clusters", Harmless(fmt::format("{}", fmt::join(spec.placement().clusters(), ", "))));
   page->Line("Pool", Harmless(spec.placement().pool()));
   page->Line("Image", Harmless(spec.image()));
@@ -226,6 +240,8 @@ void AppendRun(const v1::Job& job, const v1::Run& run, const Style& style, absl:
   if (run.has_progress()) page->Line("Progress", ProgressText(run.progress(), now));
   page->Line("Reason", OneLine(run.state_reason().message()));
   page->Time("Assigned", run.assign_time(), now);
+  if (run.has_start_estimate())
+    page->Line("Estimate", EstimateText(run.start_estimate(), ToTime(run.assign_time())));
   page->Time("Started", run.start_time(), now);
   page->Time("Ended", run.end_time(), now);
   if (run.has_usage()) page->Line("Used", UsageText(run.usage()));

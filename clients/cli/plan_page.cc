@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "clients/cli/estimates.h"
 #include "clients/cli/page.h"
 #include "clients/cli/plan_outlook.h"
 #include "clients/cli/short_manifest.h"
@@ -102,6 +103,8 @@ std::string PlanPage(const v1::JobPlan& plan, const Style& style, bool whole, ab
   Page page(style.colours);
   page.Heading(fmt::format("On cluster {}", Harmless(plan.cluster())));
   AppendStart(plan, now, &page);
+  if (plan.has_start_estimate() && !HasFailed(plan))
+    page.Line("Estimate", EstimateText(plan.start_estimate(), now));
   page.Line("On nodes", Harmless(fmt::format("{}", fmt::join(plan.nodes(), ", "))));
   if (!plan.checks().empty()) {
     page.Heading("Checks");

@@ -10,7 +10,9 @@
 #include "absl/strings/ascii.h"
 #include "clients/cli/options.h"
 #include "clients/cli/people_flags.h"
+#include "clients/cli/quotas.h"
 #include "contract/characters.h"
+#include "contract/project_shares.h"
 #include "contract/text.h"
 
 namespace muster::cli {
@@ -38,6 +40,30 @@ void AddAllowed(CLI::App* sub, const std::string& flag, const std::string& descr
       ->trigger_on_parse();
 }
 
+// A quota; what is wrong with it is said before anything is sent.
+void AddQuota(CLI::App* sub, const std::string& flag, const std::string& description,
+              std::optional<std::string>* quota) {
+  AddText(sub, flag, "BOUNDS", description, [flag, quota](const std::string& text) {
+    const auto parsed = ParseQuota(text);
+    if (!parsed.ok())
+      throw CLI::ValidationError(flag, std::string(ToStd(parsed.status().message())));
+    *quota = text;
+  });
+}
+
+void AddShare(CLI::App* sub, ProjectFlags* flags) {
+  AddNumber(sub, "--weight", 1, contract::kMaxWeight,
+            "The weight of its share beside other projects; 1 unless given",
+            [flags](int64_t weight) { flags->weight = static_cast<uint32_t>(weight); });
+  AddText(sub, "--parent", "PROJECT", "Its share is a part of that project's; none: of its own",
+          [flags](const std::string& name) { flags->parent = name == "none" ? "" : name; });
+  AddQuota(sub, "--quota",
+           "The most that its jobs may have at the same time, e.g. "
+           "queued=100,active=10,gpus=8,gpus:h100=4; none: no bound",
+           &flags->quota);
+  AddQuota(sub, "--user-quota", "The same for the jobs of each user in it", &flags->user_quota);
+}
+
 void AddDescription(CLI::App* sub, ProjectFlags* flags) {
   AddText(sub, "--description", "TEXT", "A text for people",
           [flags](const std::string& text) { flags->description = text; });
@@ -48,6 +74,7 @@ void AddDescription(CLI::App* sub, ProjectFlags* flags) {
   AddAllowed(sub, "--account", "This account of Slurm only", &flags->accounts);
   AddAllowed(sub, "--image", "Images only whose names begin so, e.g. nvcr.io/nvidia",
              &flags->images);
+  AddShare(sub, flags);
 }
 
 void AddMember(CLI::App* sub, ProjectFlags* flags) {

@@ -7,6 +7,7 @@
 #include "clients/cli/invocation.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/parts.h"
 #include "contract/secrets.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -88,6 +89,24 @@ absl::Status AddSecrets(std::string_view flag, const std::vector<std::string>& p
   return absl::OkStatus();
 }
 
+// "12,13": jobs that have to end so before this one.
+absl::Status AddDependencies(std::string_view flag, const std::vector<std::string>& lists,
+                             v1::JobOutcome outcome, v1::JobSpec* spec) {
+  for (const std::string& list : lists) {
+    for (const std::string_view word : contract::Split(list, ',')) {
+      const auto job = contract::ParseNumber<uint64_t>(word);
+      if (!job || *job == 0) {
+        return Bad(flag, fmt::format("{} is not the number of a job, as in {} 12 or {} 12,13",
+                                     contract::Quoted(word), flag, flag));
+      }
+      v1::JobDependency& one = *spec->add_depends_on();
+      one.set_job_id(*job);
+      one.set_outcome(outcome);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ApplyResources(const SpecFlags& flags, v1::JobSpec* spec) {
   if (flags.cpus) {
     const auto millis = contract::ParseCpus(*flags.cpus);
@@ -148,6 +167,12 @@ absl::Status SpecFlags::ApplyTo(v1::JobSpec* spec) const {
   if (given.ok()) given = AddSecrets("--secret-file", secret_files, /*as_file=*/true, spec);
   if (!given.ok()) return given;
   if (absl::Status status = AddMounts(mounts, spec); !status.ok()) return status;
+  absl::Status waits = AddDependencies("--after", after, v1::JOB_OUTCOME_SUCCEEDED, spec);
+  if (waits.ok())
+    waits = AddDependencies("--after-failed", after_failed, v1::JOB_OUTCOME_FAILED, spec);
+  if (waits.ok())
+    waits = AddDependencies("--after-ended", after_ended, v1::JOB_OUTCOME_ENDED, spec);
+  if (!waits.ok()) return waits;
   return ApplyResources(*this, spec);
 }
 

@@ -40,6 +40,7 @@ constexpr std::pair<std::string_view, std::string_view> kSubmissionFlags[] = {
     {"env", "--env"},
     {"secrets", "--secret"},
     {"mounts", "--mount"},
+    {"depends_on", "--after"},
 };
 
 // The times that files are uploaded again which went between upload and submit: it takes a broker

@@ -47,6 +47,7 @@ int Logs(Session& session);
 int Events(Session& session);
 int Wait(Session& session);
 int Cancel(Session& session);
+int Signal(Session& session);
 int Update(Session& session);
 int Rerun(Session& session);
 int CopyFiles(Session& session);

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
+#include "contract/counted.h"
 #include "contract/text.h"
 
 namespace muster::cli {
@@ -93,18 +96,63 @@ int Revoke(Session& session, const std::string& name) {
   return kOk;
 }
 
+// Shows the cluster as it is now; `done` tells people what has become of it.
+int Cordoned(Session& session, const google::protobuf::Message& response,
+             const v1::Cluster& cluster, const std::string& done) {
+  if (session.ids_only()) {
+    session.terminal.Out(Harmless(cluster.name()) + "\n");
+  } else if (!session.for_people()) {
+    PrintMessage(session, response);
+  } else {
+    session.terminal.Note(fmt::format("cluster {} {}", Harmless(cluster.name()), done));
+  }
+  return kOk;
+}
+
+int Cordon(Session& session, const std::string& name) {
+  v1::CordonClusterRequest request;
+  request.set_name(name);
+  request.set_reason(session.call.reason);
+  const auto response = session.client.CordonCluster(request);
+  if (!response.ok()) return Fail(session, response.status());
+  const uint32_t runs = response->cluster().active_runs();
+  return Cordoned(session, *response, response->cluster(),
+                  fmt::format("takes no new runs; {} there; muster clusters uncordon {} ends it",
+                              contract::Counted(runs, "active run"), Harmless(name)));
+}
+
+int Uncordon(Session& session, const std::string& name) {
+  v1::UncordonClusterRequest request;
+  request.set_name(name);
+  const auto response = session.client.UncordonCluster(request);
+  if (!response.ok()) return Fail(session, response.status());
+  return Cordoned(session, *response, response->cluster(), "takes runs");
+}
+
+// Does what the word before the name says. Nothing: there is no such word.
+std::optional<int> DoByWord(Session& session) {
+  const std::vector<std::string>& words = session.call.cluster_words;
+  if (words.size() != 2) return std::nullopt;
+  if (words.front() == "cordon") return Cordon(session, words.back());
+  if (!session.call.reason.empty()) return std::nullopt;
+  if (words.front() == "uncordon") return Uncordon(session, words.back());
+  if (words.front() == "invite") return Invite(session, words.back());
+  if (words.front() == "revoke") return Revoke(session, words.back());
+  return std::nullopt;
+}
+
 }  // namespace
 
 int Clusters(Session& session) {
   const std::vector<std::string>& words = session.call.cluster_words;
-  if (words.size() == 1) return OneCluster(session);
-  if (words.size() == 2 && words.front() == "invite") return Invite(session, words.back());
-  if (words.size() == 2 && words.front() == "revoke") return Revoke(session, words.back());
-  if (!words.empty()) {
+  if (const std::optional<int> code = DoByWord(session)) return *code;
+  if (words.size() > 1 || !session.call.reason.empty()) {
     session.terminal.Note(
-        "write muster clusters [NAME], clusters invite NAME or clusters revoke NAME");
+        "write muster clusters [NAME], clusters invite NAME, clusters revoke NAME, clusters cordon "
+        "NAME [--reason TEXT] or clusters uncordon NAME");
     return kUsage;
   }
+  if (words.size() == 1) return OneCluster(session);
   v1::ListClustersResponse all;
   v1::ListClustersRequest request;
   do {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "clients/cli/exit_code.h"
+#include "clients/cli/quotas.h"
 #include "clients/cli/table.h"
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
@@ -30,6 +31,12 @@ std::string StateText(const v1::Project& project) {
   return project.has_archive_time() ? "archived" : "open";
 }
 
+// "3", or "3 of vision" with a parent.
+std::string WeightText(const v1::Project& project) {
+  if (project.parent().empty()) return fmt::format("{}", project.weight());
+  return fmt::format("{} of {}", project.weight(), Harmless(project.parent()));
+}
+
 void PrintForPeople(Session& session, const v1::Project& project) {
   Terminal& terminal = session.terminal;
   const auto line = [&terminal](const std::string& what, const std::string& text) {
@@ -42,6 +49,15 @@ void PrintForPeople(Session& session, const v1::Project& project) {
   line("Pools", ListText(project.limits().pools()));
   line("Accounts", ListText(project.limits().accounts()));
   line("Images", ListText(project.limits().images()));
+  line("Weight", fmt::format("{}", project.weight()));
+  if (!project.parent().empty()) line("Parent", Harmless(project.parent()));
+  line("Quota", QuotaText(project.quota()));
+  line("User quota", QuotaText(project.user_quota()));
+  if (project.has_use()) {
+    line("Fair share", PercentText(project.use().fair_share()));
+    line("Used", PercentText(project.use().dominant_share()));
+    line("In use", UseText(project.use(), project.quota()));
+  }
   if (project.members().empty()) return line("Members", "none");
   terminal.Out("\n");
   Table table({{"MEMBER"}, {"KIND"}, {"ROLE"}}, terminal.colours());
@@ -90,13 +106,25 @@ int ListProjects(Session& session) {
   } else if (!session.for_people()) {
     PrintMessage(session, all);
   } else {
-    Table table(
-        {{"NAME"}, {"STATE"}, {"MEMBERS", 0, true}, {"CLUSTERS"}, {"POOLS"}, {"DESCRIPTION"}},
-        session.terminal.colours());
+    Table table({{"NAME"},
+                 {"STATE"},
+                 {"MEMBERS", 0, true},
+                 {"WEIGHT", 0, true},
+                 {"FAIR", 0, true},
+                 {"USED", 0, true},
+                 {"IN USE"},
+                 {"CLUSTERS"},
+                 {"POOLS"},
+                 {"DESCRIPTION"}},
+                session.terminal.colours());
     for (const v1::Project& project : all.projects()) {
       table.Add({{Harmless(project.name())},
                  {StateText(project)},
                  {fmt::format("{}", project.members_size())},
+                 {WeightText(project)},
+                 {PercentText(project.use().fair_share())},
+                 {PercentText(project.use().dominant_share())},
+                 {UseText(project.use(), project.quota())},
                  {ListText(project.limits().clusters())},
                  {ListText(project.limits().pools())},
                  {Harmless(project.description())}});
@@ -119,6 +147,10 @@ int CreateProject(Session& session) {
   Put(flags.pools, request.mutable_limits()->mutable_pools());
   Put(flags.accounts, request.mutable_limits()->mutable_accounts());
   Put(flags.images, request.mutable_limits()->mutable_images());
+  request.set_weight(flags.weight.value_or(0));
+  request.set_parent(flags.parent.value_or(""));
+  if (flags.quota) *request.mutable_quota() = *ParseQuota(*flags.quota);
+  if (flags.user_quota) *request.mutable_user_quota() = *ParseQuota(*flags.user_quota);
   return PrintAnswer(session, session.client.CreateProject(request));
 }
 
@@ -137,6 +169,10 @@ int SetProject(Session& session) {
   if (flags.pools) Put(flags.pools, request.mutable_pools()->mutable_names());
   if (flags.accounts) Put(flags.accounts, request.mutable_accounts()->mutable_names());
   if (flags.images) Put(flags.images, request.mutable_images()->mutable_names());
+  if (flags.weight) request.set_weight(*flags.weight);
+  if (flags.parent) request.set_parent(*flags.parent);
+  if (flags.quota) *request.mutable_quota() = *ParseQuota(*flags.quota);
+  if (flags.user_quota) *request.mutable_user_quota() = *ParseQuota(*flags.user_quota);
   request.set_restore(flags.restore);
   return PrintAnswer(session, session.client.UpdateProject(request));
 }

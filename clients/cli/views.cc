@@ -8,6 +8,7 @@
 #include "clients/cli/text.h"
 #include "contract/counted.h"
 #include "contract/scheduler_calls.h"
+#include "contract/sentences.h"
 #include "contract/states.h"
 #include "contract/units.h"
 
@@ -113,6 +114,7 @@ std::string ShutPools(const v1::Cluster& cluster) {
 Cell ClusterStateCell(const v1::Cluster& cluster) {
   if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) return {"DISCONNECTED", Colour::kRed};
   if (!cluster.scheduler_error().empty()) return {"NO ANSWER", Colour::kYellow};
+  if (cluster.has_cordon()) return {"CORDONED", Colour::kYellow};
   return {"CONNECTED", Colour::kGreen};
 }
 
@@ -323,6 +325,8 @@ Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time
   }
   // A warning of its inventory is no present problem; the cluster's page has it.
   std::string problem = OneLine(cluster.scheduler_error());
+  if (problem.empty() && cluster.has_cordon())
+    problem = OneLine(contract::CordonText(cluster.cordon()));
   if (problem.empty()) problem = ShutPools(cluster);
   if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) {
     const std::string when = Ago(cluster.last_seen(), now);

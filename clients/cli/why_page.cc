@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "clients/cli/estimates.h"
 #include "clients/cli/history.h"
 #include "clients/cli/page.h"
 #include "clients/cli/views.h"
@@ -70,6 +71,9 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
   if (!IsSaid(reason, job)) page->Line("Scheduler", OneLine(reason.message()));
   page->Time("Since", reason.since(), now);
   page->Time("Would start", run.estimated_start_time(), now);
+  // The scheduler knows better.
+  if (run.has_start_estimate() && !run.has_start_time() && !run.has_estimated_start_time())
+    page->Line("Estimate", EstimateText(run.start_estimate(), now));
   page->Time("Confirmed", run.observed_at(), now);
 }
 
@@ -132,6 +136,12 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
   page.Line("Because", WhyText(job));
   for (const std::string& line : contract::BesidesTheFirst(job.state_reason()))
     page.Line("", OneLine(line));
+  for (const v1::StateReason& reason : job.state_reason().clusters()) {
+    if (!reason.has_start_estimate()) continue;
+    page.Line("Estimate",
+              fmt::format("on {}, as the next job there: {}", Harmless(reason.cluster()),
+                          EstimateText(reason.start_estimate(), now)));
+  }
   if (!job.runs().empty()) {
     const v1::Run& run = *job.runs().rbegin();
     page.Line("Cluster id", Harmless(run.external_id()));

@@ -133,6 +133,9 @@ class GrpcClient final : public Client {
     const bool repeatable = !request.request_id().empty() || request.validate_only();
     return Call(*jobs_, &v1::JobsService::Stub::RerunJobs, request, repeatable);
   }
+  absl::StatusOr<v1::SignalJobsResponse> SignalJobs(const v1::SignalJobsRequest& request) override {
+    return Call(*jobs_, &v1::JobsService::Stub::SignalJobs, request, false);
+  }
   absl::StatusOr<v1::CancelJobsResponse> CancelJobs(const v1::CancelJobsRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::CancelJobs, request, true);
   }
@@ -225,6 +228,14 @@ class GrpcClient final : public Client {
       const v1::InviteClusterRequest& request) override {
     // A repeat would leave a token open that nobody has seen.
     return Call(*clusters_, &v1::ClustersService::Stub::InviteCluster, request, false);
+  }
+  absl::StatusOr<v1::CordonClusterResponse> CordonCluster(
+      const v1::CordonClusterRequest& request) override {
+    return Call(*clusters_, &v1::ClustersService::Stub::CordonCluster, request, true);
+  }
+  absl::StatusOr<v1::UncordonClusterResponse> UncordonCluster(
+      const v1::UncordonClusterRequest& request) override {
+    return Call(*clusters_, &v1::ClustersService::Stub::UncordonCluster, request, true);
   }
   absl::StatusOr<v1::RevokeClusterResponse> RevokeCluster(
       const v1::RevokeClusterRequest& request) override {

@@ -133,6 +133,9 @@ class Client {
       const v1::ReleaseJobsRequest& request) = 0;
   // Repeated only if it has a request_id.
   virtual absl::StatusOr<v1::RerunJobsResponse> RerunJobs(const v1::RerunJobsRequest& request) = 0;
+  // Not repeated: a second signal may mean something else to a program.
+  virtual absl::StatusOr<v1::SignalJobsResponse> SignalJobs(
+      const v1::SignalJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::ListClustersResponse> ListClusters(
       const v1::ListClustersRequest& request) = 0;
   virtual absl::StatusOr<v1::GetClusterResponse> GetCluster(
@@ -171,6 +174,10 @@ class Client {
       const v1::VerifyAuditRequest& request) = 0;
   virtual absl::StatusOr<v1::ForgetClusterResponse> ForgetCluster(
       const v1::ForgetClusterRequest& request) = 0;
+  virtual absl::StatusOr<v1::CordonClusterResponse> CordonCluster(
+      const v1::CordonClusterRequest& request) = 0;
+  virtual absl::StatusOr<v1::UncordonClusterResponse> UncordonCluster(
+      const v1::UncordonClusterRequest& request) = 0;
   virtual absl::StatusOr<v1::InviteClusterResponse> InviteCluster(
       const v1::InviteClusterRequest& request) = 0;
   virtual absl::StatusOr<v1::RevokeClusterResponse> RevokeCluster(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "clients/cpp/depends_on.h"
 #include "clients/cpp/dialect.h"
 #include "clients/cpp/local_upload.h"
 #include "clients/cpp/message_reader.h"
@@ -42,6 +43,9 @@ const std::map<std::string_view, std::string_view> kJobFileHints = {
     {"environment", "write env"},
     {"timeout", "write time"},
     {"spec", "this is a whole job; submit what is under spec: muster show -o json ID | jq .spec"},
+    {"dependencies", "write depends_on"},
+    {"dependency", "write depends_on"},
+    {"after", "write depends_on"},
     {"<<", "YAML merge keys are not read; repeat the fields"},
 };
 
@@ -59,8 +63,10 @@ const std::map<std::string_view, std::string_view> kResourcesHints = {
 // it.
 class SpecReader {
  public:
-  SpecReader(YamlReader* in, size_t job, v1::JobSpec* spec, std::vector<LocalUpload>* uploads)
-      : in_(*in), job_(job), spec_(*spec), uploads_(*uploads) {}
+  // `earlier`: the jobs of the documents before this one.
+  SpecReader(YamlReader* in, const std::vector<v1::JobSpec>& earlier, v1::JobSpec* spec,
+             std::vector<LocalUpload>* uploads)
+      : in_(*in), earlier_(earlier), job_(earlier.size()), spec_(*spec), uploads_(*uploads) {}
 
   void Read(const YamlValue& document) {
     if (RefuseWholeJob(document)) return;
@@ -82,6 +88,9 @@ class SpecReader {
               [&](const YamlValue& v) {
                 reader.Read(v, spec_.mutable_resources(), {}, kResourcesHints);
               }}},
+            {"muster.v1.JobSpec.depends_on",
+             {"depends_on",
+              [this](const YamlValue& v) { ReadDependsOn(&in_, v, earlier_, &spec_); }}},
             {"muster.v1.JobSpec.secrets", {"secrets", [this](const YamlValue& v) { Secrets(v); }}},
             {"muster.v1.Resources.cpu_millis",
              {"cpus|cpu_millis", [this](const YamlValue& v) { Cpus(v); }}},
@@ -98,7 +107,6 @@ class SpecReader {
                  NotYet("array",
                         "submit a job for each task, as documents of one file with --- between "
                         "them; muster sbatch --array does it for a batch script"),
-                 NotYet("dependencies", "submit the job after muster wait"),
                  NotYet("outputs", "let the command write to results_directory")},
                 kJobFileHints);
     // These come after uploads that the file names itself.
@@ -307,6 +315,7 @@ class SpecReader {
   };
 
   YamlReader& in_;
+  const std::vector<v1::JobSpec>& earlier_;
   const size_t job_;
   v1::JobSpec& spec_;
   std::vector<LocalUpload>& uploads_;
@@ -317,7 +326,7 @@ void ReadSpec(YamlReader* in, const YAML::Node& document, JobFile* jobs) {
   v1::JobSpec spec;
   const YamlValue root{document, ""};
   in->StandsFor(root, "");
-  SpecReader(in, jobs->specs.size(), &spec, &jobs->local_uploads).Read(root);
+  SpecReader(in, jobs->specs, &spec, &jobs->local_uploads).Read(root);
   jobs->specs.push_back(std::move(spec));
 }
 
@@ -352,8 +361,8 @@ absl::StatusOr<JobFile> ReadAs(Dialect dialect, std::string_view file, std::stri
                                        : ReadMusterJobs(file, text, documents);
 }
 
-// Reads each document as if it were alone in its file, because SkyPilot makes a chain of several,
-// which is no job here. Returns nothing if one of them would be refused.
+// Reads each document as if it were alone in its file, because SkyPilot makes a chain of several.
+// Returns nothing if one of them would be refused.
 std::optional<std::vector<v1::JobSpec>> ReadEachAs(Dialect dialect, std::string_view file,
                                                    std::string_view text,
                                                    const std::vector<YAML::Node>& documents,

@@ -287,6 +287,13 @@ class Judge {
   Admission result_;
 };
 
+std::string ArrayTooLarge(uint32_t last, uint32_t size, std::string_view cluster) {
+  return fmt::format(
+      "--array: the index {} is too high for cluster {}, whose slurm.conf allows 0 to {} "
+      "(MaxArraySize={}); use lower indexes, or name another cluster",
+      last, cluster, size - 1, size);
+}
+
 // Judges a job on the other kinds of clusters.
 Admission JudgeElsewhere(const AdmissionNeeds& needs, const v1::AdmissionFacts& facts,
                          std::string_view cluster) {
@@ -294,6 +301,12 @@ Admission JudgeElsewhere(const AdmissionNeeds& needs, const v1::AdmissionFacts& 
   Admission admission;
   if (needs.status_json && needs.results.empty() && has_no_root)
     admission.refusals.push_back(Refused("status_json", NoPlaceForStatus(cluster)));
+  if (const uint32_t size = facts.slurm().max_array_size();
+      size > 0 && needs.last_array_index >= size) {
+    v1::Shortage& refusal = admission.refusals.emplace_back();
+    refusal.set_message(ArrayTooLarge(needs.last_array_index, size, cluster));
+    refusal.set_resource("env[\"SLURM_ARRAY_TASK_MAX\"]");
+  }
   for (const PlaceText& option : needs.spank_options) {
     if (!facts.has_slurm()) break;
     const std::string why = WhyNoSpankOption(option.text, facts.slurm(), cluster);

@@ -63,6 +63,8 @@ struct AdmissionNeeds {
   std::string results;
   // Options of Slurm's plug-ins: the field, and the option's name.
   std::vector<PlaceText> spank_options;
+  // The highest index of the array that it is a task of; 0: it is none, or the index is 0.
+  uint32_t last_array_index = 0;
   // The archive of what it brings along; 0: nothing, or not known.
   uint64_t archive_bytes = 0;
   // True: only the first parts of places, and of the sources of mounts, are here (see RefusableOf).

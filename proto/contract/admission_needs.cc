@@ -7,6 +7,7 @@
 #include "contract/slurm_options.h"
 #include "contract/spank_options.h"
 #include "contract/storage_uri.h"
+#include "contract/task_array.h"
 #include "fmt/format.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
@@ -62,6 +63,13 @@ uint32_t PodsOf(const v1::JobSpec& spec) {
   uint32_t pods = 0;
   for (const v1::Role& role : spec.roles()) pods += role.nodes();
   return pods;
+}
+
+uint32_t LastArrayIndexOf(const v1::JobSpec& spec) {
+  // Each submit comes here, and few are tasks.
+  if (!spec.slurm().has_batch_script() || spec.env().empty()) return 0;
+  const std::optional<ArrayTask> task = FindArrayTask(spec);
+  return task.has_value() ? task->max_id : 0;
 }
 
 // Keeps the part of the section that admission judges.
@@ -145,11 +153,12 @@ std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
   if (needs.status_json) needs.results = spec.results_directory();
   for (SpankOption& option : SpankOptionsOf(spec.slurm()))
     needs.spank_options.push_back({std::move(option.field), std::move(option.name)});
+  needs.last_array_index = LastArrayIndexOf(spec);
   const auto& gpus = spec.resources().gpus();
   const bool is_plain = !spec.has_kubernetes() && needs.places.empty() && needs.mounts.empty() &&
                         needs.working_directory.empty() && !needs.status_json &&
-                        needs.spank_options.empty() && spec.uploads_size() == 0 &&
-                        !LeavesOpenWhatGoesWithGpus(spec.resources()) &&
+                        needs.spank_options.empty() && needs.last_array_index == 0 &&
+                        spec.uploads_size() == 0 && !LeavesOpenWhatGoesWithGpus(spec.resources()) &&
                         std::none_of(gpus.begin(), gpus.end(), NamesResource);
   if (is_plain) return std::nullopt;
   needs.pods = PodsOf(spec);
@@ -172,16 +181,17 @@ std::optional<AdmissionNeeds> RefusableOf(AdmissionNeeds needs) {
   if (needs.archive_bytes <= kSmallArchiveBytes) needs.archive_bytes = 0;
   const bool names_resource = needs.gpu_type.find('/') != std::string::npos;
   const bool is_plain = needs.places.empty() && needs.mounts.empty() && !needs.status_json &&
-                        needs.spank_options.empty() && needs.archive_bytes == 0 &&
-                        !names_resource && needs.kubernetes.ByteSizeLong() == 0;
+                        needs.spank_options.empty() && needs.last_array_index == 0 &&
+                        needs.archive_bytes == 0 && !names_resource &&
+                        needs.kubernetes.ByteSizeLong() == 0;
   if (is_plain) return std::nullopt;
   return needs;
 }
 
 std::string BytesOf(const AdmissionNeeds& needs) {
-  std::string bytes =
-      fmt::format("{} {} {} {} {} {} {} ", needs.pods, needs.cpu_millis, needs.memory_bytes,
-                  needs.gpus, needs.is_directory_implied, needs.status_json, needs.archive_bytes);
+  std::string bytes = fmt::format("{} {} {} {} {} {} {} {} ", needs.pods, needs.cpu_millis,
+                                  needs.memory_bytes, needs.gpus, needs.is_directory_implied,
+                                  needs.status_json, needs.archive_bytes, needs.last_array_index);
   for (const std::string& text : {needs.gpu_type, needs.pool, needs.working_directory,
                                   needs.results, Deterministic(needs.kubernetes)}) {
     Put(text, &bytes);

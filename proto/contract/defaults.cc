@@ -57,6 +57,9 @@ void FillDefaults(v1::JobSpec* spec) {
   if (spec->has_slurm() && spec->slurm().tasks_per_node() == 0) {
     spec->mutable_slurm()->set_tasks_per_node(1);
   }
+  for (v1::JobDependency& one : *spec->mutable_depends_on()) {
+    if (one.outcome() == v1::JOB_OUTCOME_UNSPECIFIED) one.set_outcome(v1::JOB_OUTCOME_SUCCEEDED);
+  }
   // A job without a policy has none to show, and gets the defaults all the same.
   if (spec->has_retry()) {
     const RetryRule rule = RetryRuleOf(*spec);

@@ -158,6 +158,9 @@ constexpr std::array kFailureRows = {
     FailureRow{v1::FAILURE_CODE_RESULTS_DIRECTORY, "The directory for the results cannot be made",
                "Name another results_directory."},
     FailureRow{v1::FAILURE_CODE_OTHER, "", ""},
+    // The job itself, which has no run.
+    FailureRow{v1::FAILURE_CODE_DEPENDENCY_FAILED, "",
+               "See how that job ended; then run it again, and this one with it."},
 };
 
 // Null: the code has an event or a remedy of its own, which the fields decide, or none is known.
@@ -219,6 +222,10 @@ std::string EventOf(const v1::Failure& failure) {
       return failure.has_exit()
                  ? "The command ended with 0, yet the cluster says that the run failed"
                  : "The cluster says that the run failed, and nothing tells why";
+    case v1::FAILURE_CODE_DEPENDENCY_FAILED:
+      return fmt::format(
+          "{} did not end as this job needs it to (depends_on), so that this job was not started",
+          failure.subject().empty() ? "Another job" : "Job " + failure.subject());
     case v1::FAILURE_CODE_PLACED_IN_PART:
       return fmt::format("{} of {} pods had nodes and kept them from others for {}",
                          failure.placed_nodes(), failure.requested_nodes(),

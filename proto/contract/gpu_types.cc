@@ -14,6 +14,8 @@ namespace {
 // Types that one message names.
 constexpr size_t kMaxNamedTypes = 8;
 
+constexpr size_t kMaxTypeBytes = 63;
+
 std::vector<std::string_view> WordsOfType(std::string_view type) {
   std::vector<std::string_view> words;
   while (!type.empty()) {
@@ -47,6 +49,22 @@ bool IsPartOf(const std::vector<std::string_view>& wanted,
 }
 
 }  // namespace
+
+bool IsGpuType(std::string_view text) {
+  const auto is_of_type = [](char c) {
+    return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.' || c == '/';
+  };
+  return !text.empty() && text.size() <= kMaxTypeBytes &&
+         (IsLetter(text.front()) || IsDigit(text.front())) &&
+         std::all_of(text.begin(), text.end(), is_of_type);
+}
+
+std::string NoGpuType(std::string_view text) {
+  return fmt::format(
+      "{} is not a GPU type; use up to {} letters, digits, '-', '_', '.' and '/', "
+      "with a letter or digit first",
+      Quoted(text), kMaxTypeBytes);
+}
 
 bool IsSameGpuType(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {

@@ -11,6 +11,13 @@
 
 namespace muster::contract {
 
+// Returns whether a text can be a type: up to 63 letters, digits, '-', '_', '.' and '/', the first
+// one a letter or a digit.
+bool IsGpuType(std::string_view text);
+
+// The description of a field that has something else.
+std::string NoGpuType(std::string_view text);
+
 // Compares types of GPUs; letter case does not count.
 bool IsSameGpuType(std::string_view a, std::string_view b);
 

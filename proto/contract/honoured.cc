@@ -82,45 +82,19 @@ void FindUnknownFields(const Message& message, const Place& place,
   }
 }
 
-// A field that no kind of cluster honours yet, and what to do instead.
-struct Unhonoured {
-  std::string_view field;
-  std::string_view remedy;
-};
-
-std::vector<Unhonoured> FindUnhonoured(const v1::JobSpec& spec) {
-  std::vector<Unhonoured> found;
-  const auto check = [&found](bool is_set, std::string_view field, std::string_view remedy) {
-    if (is_set) found.push_back({field, remedy});
-  };
-  check(spec.resources().gpus_size() > 1, "resources.gpus[1]",
-        "ask for GPUs of one type, or submit several jobs");
-  return found;
-}
-
-std::string Describe(const std::vector<Unhonoured>& fields) {
-  std::vector<std::string> lines;
-  for (const Unhonoured& one : fields)
-    lines.push_back(fmt::format("{} ({})", one.field, one.remedy));
-  return fmt::format("no kind of cluster honours yet: {}", fmt::join(lines, ", "));
-}
-
 }  // namespace
 
 absl::Status CheckHonoured(const v1::JobSpec& spec) {
-  const std::vector<Unhonoured> known = FindUnhonoured(spec);
   std::vector<std::string> fields;
-  for (const Unhonoured& one : known) fields.emplace_back(one.field);
   FindUnknownFields(spec, Place{}, &fields);
   if (fields.empty()) return absl::OkStatus();
   const std::string names = fmt::format("{}", fmt::join(fields, ","));
-  const std::string message =
-      known.empty() ? fmt::format(
-                          "this broker does not know the fields with the numbers {}; your client "
-                          "is newer than it is: upgrade the broker or leave them out",
-                          names)
-                    : Describe(known);
-  return Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED", message, {{"field", names}});
+  return Error(
+      absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED",
+      fmt::format("this broker does not know the fields with the numbers {}; your client is "
+                  "newer than it is: upgrade the broker or leave them out",
+                  names),
+      {{"field", names}});
 }
 
 }  // namespace muster::contract

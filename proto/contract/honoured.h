@@ -1,5 +1,5 @@
-// Lists the fields of a job spec that some cluster kind honours. The others are refused, never
-// ignored in silence.
+// Refuses the fields of a job spec that this release does not know. They are never ignored in
+// silence.
 #ifndef MUSTER_PROTO_CONTRACT_HONOURED_H_
 #define MUSTER_PROTO_CONTRACT_HONOURED_H_
 
@@ -8,8 +8,8 @@
 
 namespace muster::contract {
 
-// UNIMPLEMENTED with an ErrorInfo {reason: FIELD_NOT_HONOURED, metadata: field} that names every
-// field that is set and not honoured yet, and every field that only a newer client knows.
+// UNIMPLEMENTED with an ErrorInfo {reason: FIELD_NOT_HONOURED, metadata: field} that has the number
+// of every field that is set and that only a newer client knows.
 absl::Status CheckHonoured(const v1::JobSpec& spec);
 
 }  // namespace muster::contract

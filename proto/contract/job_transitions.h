@@ -15,6 +15,9 @@
 //   canceling  PENDING, RUNNING and SUSPENDED: cancel. No retry follows, and every end but a
 //              success is CANCELED. A QUEUED job is CANCELED at once.
 //
+// A QUEUED job, held or not, is FAILED at once if a job that it waits for ends otherwise than it
+// needs (JobSpec.depends_on).
+//
 // A job follows its run between PENDING, RUNNING and SUSPENDED: any of them may follow any other,
 // because agents see a cluster only now and then and because schedulers requeue.
 #ifndef MUSTER_PROTO_CONTRACT_JOB_TRANSITIONS_H_
@@ -65,8 +68,9 @@ enum class JobEvent : uint8_t {
   kHold,
   kRelease,
   kCancel,
+  kDependencyFails,  // a job that this one waits for ended otherwise than it needs
 };
-inline constexpr int kJobEvents = 12;
+inline constexpr int kJobEvents = 13;
 
 struct JobTransition {
   JobStage from;
@@ -84,9 +88,11 @@ inline constexpr auto kJobTransitions = [] {
       {kQueued, kAssign, kPending},
       {kQueued, kHold, kQueuedHeld},
       {kQueued, kCancel, kCanceled},
+      {kQueued, kDependencyFails, kFailed},
 
       {kQueuedHeld, kRelease, kQueued},
       {kQueuedHeld, kCancel, kCanceled},
+      {kQueuedHeld, kDependencyFails, kFailed},
 
       {kPending, kRunWaits, kPending},
       {kPending, kRunRuns, kRunning},

@@ -305,7 +305,11 @@ std::set<std::string> GpuTypesOf(const v1::Pool& pool) {
   return types;
 }
 
-std::string SentenceOf(const Lack& lack) { return WordsOf(lack).statement; }
+std::string SentenceOf(const Lack& lack) {
+  const Words words = WordsOf(lack);
+  return words.advice.empty() ? words.statement
+                              : fmt::format("{}; {}", words.statement, words.advice);
+}
 
 std::optional<v1::Shortage> ShortageOf(const Lack& lack) {
   const std::string resource = ResourceOf(lack);
@@ -315,7 +319,7 @@ std::optional<v1::Shortage> ShortageOf(const Lack& lack) {
   // A part of a GPU is no number too many.
   if (lack.code != LackCode::kPartsOfGpus) shortage.set_requested(lack.requested);
   shortage.set_available(lack.available);
-  shortage.set_message(SentenceOf(lack));
+  shortage.set_message(WordsOf(lack).statement);
   return shortage;
 }
 

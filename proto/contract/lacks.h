@@ -67,8 +67,8 @@ struct Lack {
   std::string refused_field = {};
 };
 
-// `pool "gpu" has 2 nodes with what each needs (resources), 4 are needed`. Empty: nothing is
-// lacking.
+// `pool "gpu" has 2 nodes with what each needs (resources), 4 are needed; ask for at most 2
+// (nodes)`. Empty: nothing is lacking.
 std::string SentenceOf(const Lack& lack);
 
 // Returns the thing that is lacking, if it is a single one.

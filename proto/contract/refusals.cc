@@ -119,6 +119,18 @@ absl::Status Of(const NeverPlaced& fact) {
   return status;
 }
 
+absl::Status Of(const DependencyEnded& fact) {
+  absl::Status status = RetryableError(
+      absl::StatusCode::kAborted, "DEPENDENCY_ENDED",
+      fmt::format(
+          "job {}, which depends_on names, ended while the job was to be submitted; nothing "
+          "was submitted, try again",
+          fact.job),
+      kRetryChangedJob);
+  SetMetadata({{"job_id", fmt::format("{}", fact.job)}}, &status);
+  return status;
+}
+
 absl::Status Of(const QueueFull& fact) {
   return RetryableError(absl::StatusCode::kResourceExhausted, "TOO_MANY_QUEUED_JOBS",
                         fmt::format("{} jobs are queued, and the broker keeps at most {} "
@@ -126,6 +138,19 @@ absl::Status Of(const QueueFull& fact) {
                                     fact.queued, fact.max),
                         kRetryWhenFull);
 }
+
+absl::Status Of(const UserQueueFull& fact) {
+  return WithQuota(
+      fact.user,
+      RetryableError(absl::StatusCode::kResourceExhausted, "TOO_MANY_QUEUED_JOBS_OF_USER",
+                     fmt::format("you have {} queued jobs and submit {} more, and the broker keeps "
+                                 "at most {} of one user (max_queued_jobs_per_user); submit more "
+                                 "when some have started",
+                                 fact.queued, fact.asked, fact.max),
+                     kRetryWhenFull));
+}
+
+absl::Status Of(const QuotaReached& fact) { return QuotaStatus(fact); }
 
 absl::Status Of(const RequestMemoryFull& fact) {
   return RetryableError(absl::StatusCode::kResourceExhausted, "TOO_MANY_REQUEST_IDS",
@@ -138,10 +163,10 @@ absl::Status Of(const RequestMemoryFull& fact) {
 // ---- clusters that are to be forgotten
 
 absl::Status Of(const NoSuchCluster& fact) {
-  return Error(
-      absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER",
-      fmt::format("there is no cluster \"{}\" to forget; {}", fact.cluster, Known(fact.known)),
-      {{"cluster", fact.cluster}});
+  return Error(absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER",
+               fmt::format("there is no cluster \"{}\" to {}; {}", fact.cluster, fact.wish,
+                           Known(fact.known)),
+               {{"cluster", fact.cluster}});
 }
 
 absl::Status Of(const ClusterConnected& fact) {

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "contract/quota_reached.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/facts.pb.h"
 #include "muster/v1/job.pb.h"
@@ -74,8 +75,18 @@ struct NeverPlaced {
   std::string why_slurm;            // see WhySlurmOnly
   bool has_named_clusters = false;  // by placement.clusters
 };
+// A job that a new one depends on has ended since its end was looked for.
+struct DependencyEnded {
+  uint64_t job = 0;
+};
 struct QueueFull {
   uint64_t queued = 0;
+  uint64_t max = 0;
+};
+struct UserQueueFull {
+  std::string user;
+  uint64_t queued = 0;  // jobs of the user
+  uint64_t asked = 0;   // jobs of the request
   uint64_t max = 0;
 };
 struct RequestMemoryFull {
@@ -83,11 +94,12 @@ struct RequestMemoryFull {
   uint64_t max = 0;
 };
 
-// ---- clusters that are to be forgotten
+// ---- clusters that are to be forgotten, cordoned or uncordoned
 
 struct NoSuchCluster {
   std::string cluster;
   Clusters known;
+  std::string wish = "forget";
 };
 struct ClusterConnected {
   std::string cluster;
@@ -159,7 +171,8 @@ struct Refusal {
   // A status: an error that the input brought along, or that the rules of a message found in it.
   std::variant<absl::Status, refused::UnknownJob, refused::NotWaiting, refused::JobChanged,
                refused::RequestIdReused, refused::RerunIdReused, refused::UnknownCluster,
-               refused::NeverPlaced, refused::QueueFull, refused::RequestMemoryFull,
+               refused::NeverPlaced, refused::DependencyEnded, refused::QueueFull,
+               refused::UserQueueFull, QuotaReached, refused::RequestMemoryFull,
                refused::NoSuchCluster, refused::ClusterConnected, refused::ClusterHasRuns,
                refused::OtherProtocol, refused::LaterEpoch, refused::LaterRun,
                refused::OtherInstance, refused::TooManyClusters, refused::OtherCluster,

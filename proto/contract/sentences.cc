@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "contract/counted.h"
 #include "contract/job_file_names.h"
 #include "contract/states.h"
 #include "contract/text.h"
@@ -88,6 +89,8 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "its start time has not come";
     case v1::STATE_REASON_CODE_CANCELING:
       return "cancel requested";
+    case v1::STATE_REASON_CODE_QUOTA_REACHED:
+      return "a quota is reached";
     case v1::STATE_REASON_CODE_BRINGING_FILES:
       return "its files are being copied";
     case v1::STATE_REASON_CODE_PULLING_IMAGE:
@@ -122,6 +125,15 @@ std::string ClusterFull(const v1::StateReason& reason) {
                      reason.active_runs(), reason.max_active_runs(), held);
 }
 
+std::string ClusterCordoned(const v1::StateReason& reason) {
+  return Joined(fmt::format("the job fits; {} lets the cluster take no new runs", reason.subject()),
+                reason.detail());
+}
+
+std::string QuotaReached(const v1::StateReason& reason) {
+  return Joined(fmt::format("the quota of {} is reached", reason.subject()), reason.detail());
+}
+
 std::string PoolUnavailable(const v1::StateReason& reason) {
   const std::string& state = reason.scheduler_reason();
   return fmt::format("pool \"{}\" takes no jobs at the moment{}", reason.pool(),
@@ -141,10 +153,16 @@ std::string SentenceOf(const v1::StateReason& reason) {
       return HostSilent(reason);
     case v1::STATE_REASON_CODE_CLUSTER_FULL:
       return ClusterFull(reason);
+    case v1::STATE_REASON_CODE_CLUSTER_CORDONED:
+      return ClusterCordoned(reason);
+    case v1::STATE_REASON_CODE_QUOTA_REACHED:
+      return QuotaReached(reason);
     case v1::STATE_REASON_CODE_POOL_UNAVAILABLE:
       return PoolUnavailable(reason);
     case v1::STATE_REASON_CODE_CANNOT_START:
       return CannotStart(reason);
+    case v1::STATE_REASON_CODE_JOB_DEPENDENCY:
+      return Joined(fmt::format("waits for the end of job {}", reason.subject()), reason.detail());
     default:
       break;
   }
@@ -163,6 +181,8 @@ std::string RemedyOf(const v1::StateReason& reason) {
       return fmt::format("muster clusters {} tells more", reason.cluster());
     case v1::STATE_REASON_CODE_HELD:
       return "muster release starts it";
+    case v1::STATE_REASON_CODE_CLUSTER_CORDONED:
+      return fmt::format("an operator ends it: muster clusters uncordon {}", reason.cluster());
     default:
       return "";
   }
@@ -217,6 +237,13 @@ void AddToSentence(const std::string& words, v1::StateReason* reason) {
   reason->set_message(fmt::format("{}; {}", reason->message(), words));
 }
 
+v1::StateReason WaitsForJob(const std::string& job, size_t others) {
+  v1::StateReason reason = MakeReason(v1::STATE_REASON_CODE_JOB_DEPENDENCY, {.subject = job});
+  if (others > 0)
+    reason.set_message(fmt::format("{}, and of {}", reason.message(), Counted(others, "other")));
+  return reason;
+}
+
 v1::StateReason RetryDelay(const v1::Run& last, const google::protobuf::Timestamp& retry_time) {
   const v1::Failure& failure = last.failure();
   v1::StateReason reason;
@@ -244,6 +271,23 @@ v1::StateReason Unexplained(const v1::Run& run) {
     default:
       return {};
   }
+}
+
+std::string CordonText(const v1::ClusterCordon& cordon) {
+  return Joined(
+      fmt::format("cordoned by {} since {}", cordon.user(), Rfc3339(cordon.create_time())),
+      cordon.reason());
+}
+
+v1::StateReason Cordoned(const v1::ClusterCordon& cordon, const std::string& cluster) {
+  v1::StateReason reason;
+  reason.set_code(v1::STATE_REASON_CODE_CLUSTER_CORDONED);
+  reason.set_detail(cordon.reason());
+  reason.set_subject(cordon.user());
+  reason.set_cluster(cluster);
+  *reason.mutable_since() = cordon.create_time();
+  PutSentence(&reason);
+  return reason;
 }
 
 v1::StateReason HoldAsked(const v1::StateReason& waits) { return After("asked to hold", waits); }
@@ -289,6 +333,7 @@ void SayTimeLimit(const v1::JobSpec& spec, v1::Failure* failure) {
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters) {
   if (clusters.empty()) return {};
   v1::StateReason reason = clusters.front();
+  reason.clear_start_estimate();  // each cluster has its own
   std::string text;
   for (size_t i = 0; i < clusters.size(); ++i) {
     if (i < kMaxNamedClusters) {
@@ -361,6 +406,11 @@ std::string RunFollows(uint32_t number, uint32_t max_runs, absl::Time not_before
       "run {} of at most {} follows, not before {}, because run {} failed on cluster {} ({}): {}",
       number, max_runs, Rfc3339(ToProto(not_before)), failed.number(), failed.cluster(),
       Name(failed.failure().failure_class()), failed.failure().message());
+}
+
+std::string DependencyEnded(uint64_t job, v1::JobState end, v1::JobOutcome needed) {
+  return fmt::format("not started: job {} is {}, and this one depends on its {}", job, Name(end),
+                     needed == v1::JOB_OUTCOME_FAILED ? "failure" : "success");
 }
 
 v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check) {

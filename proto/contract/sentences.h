@@ -42,12 +42,20 @@ void PutSentence(v1::StateReason* reason);
 // Says something more behind the sentence, which has to be there.
 void AddToSentence(const std::string& words, v1::StateReason* reason);
 
+// A job waits for the end of another one, and of others besides.
+v1::StateReason WaitsForJob(const std::string& job, size_t others);
+
 // A job waits until `retry_time` for another run, after `last` failed.
 v1::StateReason RetryDelay(const v1::Run& last, const google::protobuf::Timestamp& retry_time);
 
 // The reason of a run that has none from its cluster, made from its state. No code: the run does
 // not wait.
 v1::StateReason Unexplained(const v1::Run& run);
+
+// The cluster could run the job, and its operators let it take no new runs.
+v1::StateReason Cordoned(const v1::ClusterCordon& cordon, const std::string& cluster);
+// Says it without the job: "cordoned by ann since 2026-01-31T12:00:00Z: new drivers".
+std::string CordonText(const v1::ClusterCordon& cordon);
 
 // A job waits, and its cluster has been asked to hold it. It may start there all the same, so that
 // the code is that of `waits`, which is why its run waits.
@@ -100,6 +108,8 @@ std::string HeldTooLate(const v1::Run& begun);
 // Run `number` of at most `max_runs` follows because `failed` did.
 std::string RunFollows(uint32_t number, uint32_t max_runs, absl::Time not_before,
                        const v1::Run& failed);
+// A job ended otherwise than one that depends on it needs.
+std::string DependencyEnded(uint64_t job, v1::JobState end, v1::JobOutcome needed);
 
 // Makes the warning of a submit from the check of a plan that warned. The agent that makes it does
 // not name the cluster; the broker does.

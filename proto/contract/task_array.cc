@@ -18,10 +18,13 @@ struct Variable {
   uint32_t least;
   uint32_t most;
   bool may_be_absent = false;  // it is `least` then
+  bool tells_task = false;     // whoever reads a part of the env finds the task by these
 };
-constexpr Variable kId{"SLURM_ARRAY_TASK_ID", &ArrayTask::id, 0, kMaxArrayTaskId};
-constexpr Variable kCount{"SLURM_ARRAY_TASK_COUNT", &ArrayTask::count, 1, kMaxArrayTasks};
-constexpr Variable kPlace{"MUSTER_ARRAY_PLACE", &ArrayTask::place, 0, kMaxArrayTasks - 1};
+constexpr Variable kId{"SLURM_ARRAY_TASK_ID", &ArrayTask::id, 0, kMaxArrayTaskId, false, true};
+constexpr Variable kCount{
+    "SLURM_ARRAY_TASK_COUNT", &ArrayTask::count, 1, kMaxArrayTasks, false, true};
+constexpr Variable kPlace{
+    "MUSTER_ARRAY_PLACE", &ArrayTask::place, 0, kMaxArrayTasks - 1, false, true};
 constexpr Variable kLimit{"MUSTER_ARRAY_LIMIT", &ArrayTask::limit, 0, kMaxArrayTaskId, true};
 constexpr std::array kVariables = {
     kId,
@@ -66,8 +69,10 @@ std::optional<ArrayTask> FindArrayTask(const v1::JobSpec& spec) {
   ArrayTask task;
   for (const Variable& variable : kVariables) {
     const std::optional<uint32_t> value = ValueOf(spec, variable);
-    if (!value.has_value()) return std::nullopt;
-    task.*variable.value = *value;
+    const bool is_told = value.has_value();
+    if (!is_told && (variable.tells_task || spec.env().contains(std::string(variable.name))))
+      return std::nullopt;
+    task.*variable.value = value.value_or(variable.least);
   }
   if (task.place >= task.count) return std::nullopt;
   return task;

@@ -41,7 +41,8 @@ bool IsArrayVariable(std::string_view name);
 
 // Puts the task into the env of a batch script.
 void SetArrayTask(const ArrayTask& task, v1::JobSpec* spec);
-// Returns nothing if the job is no task of an array, or a value is out of its range.
+// Returns nothing if the job is no task of an array, or a value that tells it is out of its range:
+// the id, the count and the place. Other values may be missing, in a part of a spec.
 std::optional<ArrayTask> FindArrayTask(const v1::JobSpec& spec);
 // Makes a task the only one of an array of its own, under the id that it had: sbatch --array=3
 // makes the same of task 3. Its array's other tasks are not submitted with it, so that the numbers

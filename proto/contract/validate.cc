@@ -7,8 +7,10 @@
 
 #include "contract/characters.h"
 #include "contract/defaults.h"
+#include "contract/dependencies.h"
 #include "contract/duration_text.h"
 #include "contract/errors.h"
+#include "contract/gpu_types.h"
 #include "contract/honoured.h"
 #include "contract/image.h"
 #include "contract/kubernetes_options.h"
@@ -99,6 +101,10 @@ void CheckLabels(const v1::JobSpec& spec, FieldErrors* errors) {
 }
 
 void CheckGpus(const v1::Resources& resources, FieldErrors* errors) {
+  if (resources.gpus_size() > 1) {
+    errors->Add("resources.gpus[1]",
+                "a job has GPUs of one type; ask for one, or submit several jobs");
+  }
   for (int i = 0; i < resources.gpus_size(); ++i) {
     const v1::GpuRequest& gpus = resources.gpus(i);
     const std::string field = fmt::format("resources.gpus[{}]", i);
@@ -114,17 +120,8 @@ void CheckGpus(const v1::Resources& resources, FieldErrors* errors) {
                               "multiple of 1000",
                               gpus.count_millis()));
     }
-    const auto is_type_character = [](char c) {
-      return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.' || c == '/';
-    };
-    const char first = gpus.type().empty() ? 'a' : gpus.type().front();
-    if (gpus.type().size() > kMaxLabelValueBytes || !(IsLetter(first) || IsDigit(first)) ||
-        !std::all_of(gpus.type().begin(), gpus.type().end(), is_type_character)) {
-      errors->Add(field + ".type",
-                  fmt::format("{} is not a GPU type; use up to 63 letters, digits, '-', '_', '.' "
-                              "and '/', with a letter or digit first",
-                              Quoted(gpus.type())));
-    }
+    if (!gpus.type().empty() && !IsGpuType(gpus.type()))
+      errors->Add(field + ".type", NoGpuType(gpus.type()));
   }
 }
 
@@ -291,6 +288,7 @@ absl::Status FindBadFields(v1::JobSpec* spec, FieldErrors* errors) {
   CheckStorage(*spec, errors);
   CheckLabels(*spec, errors);
   CheckPlacement(*spec, errors);
+  CheckDependencies(*spec, errors);
   CheckSlurmOptions(spec->slurm(), errors);
   CheckRetry(*spec, errors);
   CheckSlurmContainer(*spec, errors);

@@ -57,6 +57,11 @@ Statement& Statement::BindBlob(std::string_view bytes) {
   return *this;
 }
 
+Statement& Statement::BindReal(double value) {
+  Check(sqlite3_bind_double(handle_.get(), next_parameter_++, value));
+  return *this;
+}
+
 Statement& Statement::BindNull() {
   Check(sqlite3_bind_null(handle_.get(), next_parameter_++));
   return *this;

@@ -35,6 +35,7 @@ class Statement {
   Statement& Bind(bool value) { return Bind(static_cast<int64_t>(value)); }
   Statement& Bind(std::string_view text);
   Statement& BindBlob(std::string_view bytes);
+  Statement& BindReal(double value);
   Statement& BindNull();
 
   // True: there is a row. False: the end; the statement can be started again.
@@ -46,6 +47,7 @@ class Statement {
 
   // A value of the current row, valid until the next Step.
   int64_t Int(int column) const { return sqlite3_column_int64(handle_.get(), column); }
+  double Real(int column) const { return sqlite3_column_double(handle_.get(), column); }
   std::string_view Text(int column) const;
   std::string_view Blob(int column) const;
   bool IsNull(int column) const;

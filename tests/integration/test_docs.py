@@ -3,11 +3,13 @@ read, settings are known."""
 
 import pathlib
 import re
+import subprocess
 
 import pytest
 import yaml
 
 from harness.canary import set_secret
+from harness.daemons import BIN
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -31,12 +33,18 @@ def of_kind(kind):
     return [pytest.param(text, id=place) for place, text in blocks() if kind_of(text) == kind]
 
 
+def first_document(text):
+    return next(yaml.safe_load_all(text))
+
+
 def kind_of(text):
-    content = yaml.safe_load(text)
+    content = first_document(text)
     if DAEMON & content.keys() or settings_of(content) & KEYS:
         return "settings"
     if USER & content.keys():
         return "configuration"
+    if "clusters" in content:
+        return "fleet"
     if all(isinstance(value, dict) and "ssh" in value for value in content.values()):
         return "hosts"
     return "task" if "num_nodes" in content else "job"
@@ -65,7 +73,7 @@ def home(world):
 
 @pytest.mark.parametrize("text", of_kind("job"))
 def test_a_job_file_of_the_pages_is_accepted(world, broker, home, text):
-    content = yaml.safe_load(text)
+    content = first_document(text)
     for use in content.get("secrets", {}).values():
         set_secret(world, "value", use["file"] if isinstance(use, dict) else use)
     path = world.write("job.yaml", text if PROGRAM & content.keys() else text + 'command: ["true"]\n')
@@ -86,6 +94,14 @@ def test_a_users_configuration_of_the_pages_is_accepted(world, broker, text):
     world.path("muster").mkdir()
     world.write("muster/config.yaml", text)
     world.cli("list", env={"XDG_CONFIG_HOME": str(world.root)})
+
+
+@pytest.mark.parametrize("text", of_kind("fleet"))
+def test_a_trace_is_replayed_over_a_fleet_of_the_pages(world, text):
+    trace = world.write("trace.csv", "arrival_s,run_time_s\n0,60\n")
+    done = subprocess.run([BIN / "muster-replay", trace, "--fleet", world.write("fleet.yaml", text), "--json"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("text", of_kind("settings"))

@@ -57,6 +57,17 @@ def test_more_than_a_thousand_tasks_are_one_array_with_its_ids_and_limit(world, 
     eventually(lambda: not world.cli("squeue", "-h", "-j", first).stdout, "all have ended", deadline_s=600)
 
 
+def test_an_index_that_slurm_conf_does_not_allow_is_refused_at_the_submit(world, api, slurm, agent, directory):
+    """The test cluster has MaxArraySize=20001."""
+    refused = world.cli("sbatch", "--array=1-2,20001", "--wrap", "true", cwd=directory, check=False)
+    assert refused.returncode != 0 and not refused.stdout
+    assert "--array: the index 20001 is too high for cluster lab" in refused.stderr
+    assert "slurm.conf allows 0 to 20000 (MaxArraySize=20001)" in refused.stderr
+    first = submit(world, directory, "--array=7,20000", "--wrap", "true")
+    number = number_of(api, first)
+    assert api.wait_state(first + 1, SUCCEEDED).runs[0].external_id == f"{number}_20000"
+
+
 @pytest.mark.slow
 def test_a_look_that_comes_when_squeue_has_forgotten_finds_the_rest_of_a_canceled_array(world, api, slurm, agent, directory):
     """Accounting has the tasks that never started in one line, with their step: "1_[37-205:2]"."""

@@ -115,6 +115,8 @@ void Auditor::Committed(absl::Span<const core::Change> changes) {
     CheckFollowed(put->run.run_key(), book.runs.at(put->run.number()), book);
   }
   CheckConservation();
+  CheckQuota();
+  CheckDependents();
 }
 
 void Auditor::CheckConservation() {
@@ -142,6 +144,7 @@ void Auditor::Commit(const core::InsertJob& change) {
   JobBook& book = jobs_[change.id];
   book.operation = operation;
   book.spec = std::make_shared<v1::JobSpec>(*change.spec);
+  if (book.spec->depends_on_size() > 0) dependents_.insert(change.id);
 }
 
 void Auditor::Commit(const core::AppendTransition& change) {
@@ -243,6 +246,7 @@ void Auditor::Commit(const core::PutRun& change) {
   if (run.logs_complete && !change.run.logs_complete()) {
     Fail("legal", fmt::format("the logs of run {} became incomplete", change.run.run_key()));
   }
+  if (run.last_put.number() == 0) CheckCordon(change.run);
   const bool ends_now = HasEnded(change.run.state()) && !HasEnded(run.last_put.state());
   run.last_put = change.run;
   run.logs_complete = change.run.logs_complete();
@@ -287,6 +291,13 @@ void Auditor::Commit(const core::PutCluster& change) {
   uint64_t& last = agent_epochs_[change.name];
   if (change.agent_epoch < last) Fail("stale", "an agent epoch fell");
   last = change.agent_epoch;
+  if (!change.cordon) {
+    stored_cordons_.erase(change.name);
+    if (cordoned_.contains(change.name))
+      Fail("cordon", fmt::format("the cordon of {} is gone", change.name));
+  } else {
+    stored_cordons_.insert(change.name);
+  }
 }
 
 void Auditor::Commit(const core::PutBrokerEpoch& change) {

@@ -19,7 +19,12 @@
 //   cancel         an acknowledged cancel ends the job, as CANCELED unless its run succeeded, and
 //                  is followed by no other run; none of it starts after its end, and an agent that
 //                  starts after it does not launch it
+//   dependency     no run of a job is assigned before the jobs that it depends on have ended as it
+//                  needs; it fails in the commit in which one ends otherwise, and not without that
 //   places         no run of a job is on a cluster that the job's project may not use
+//   cordon         an acknowledged cordon is in the store, and its cluster gets no new run until
+//                  its end is asked for
+//   quotas         no commit leaves a project with more active runs than its quota
 //   conservation   submitted = queued + active + ended; after the quiet no orphan on any cluster
 //   replay         the stored transitions give the stored states
 //   progress       once the faults stop, every job ends within a bound
@@ -68,6 +73,8 @@ class Auditor {
   void CancelAcknowledged(uint64_t job);
   void HoldAcknowledged(uint64_t job);
   void ReleaseAcknowledged(uint64_t job);
+  void CordonAcknowledged(const std::string& cluster);
+  void UncordonAsked(const std::string& cluster) { cordoned_.erase(cluster); }
   void Watched(uint64_t job, const v1::Transition& transition);
 
   // ---- the broker
@@ -138,11 +145,19 @@ class Auditor {
 
   // submitted = queued + active + ended, where the runs of a job say which of them it is.
   void CheckConservation();
+  // No project has more active runs than its quota.
+  void CheckQuota();
   void CheckRetryStep(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckAssignment(uint64_t job, const JobBook& book, const v1::Transition& transition);
+  // Checks all jobs that depend on others, once a commit is whole.
+  void CheckDependents();
+  // The number of the first job that ended otherwise than this one needs; 0: none.
+  uint64_t FailedDependency(const JobBook& book) const;
   // Checks that the end of a run was followed by what its job's policy and the truth ask for.
   void CheckFollowed(const std::string& run_key, const RunBook& run, const JobBook& book);
   void CheckPlace(const core::PutRun& change, const JobBook& book);
+  // Checks that the cluster of a run that has just been assigned takes some.
+  void CheckCordon(const v1::Run& run);
   void CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& update);
   void CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckEnd(const std::string& run_key, const v1::Run& run, const JobBook& book);
@@ -154,11 +169,12 @@ class Auditor {
   std::string violation_;
 
   std::map<uint64_t, JobBook> jobs_;
-  std::map<std::string, uint64_t> job_of_operation_;                     // committed
-  std::map<std::string, uint64_t> acknowledged_;                         // by operation
-  std::set<uint64_t> canceled_;                                          // acknowledged
-  std::set<std::string> canceled_before_start_;                          // of their agent
-  std::map<std::string, TrueRun> runs_;                                  // by run key
+  std::set<uint64_t> dependents_;                     // jobs that have had no run
+  std::map<std::string, uint64_t> job_of_operation_;  // committed
+  std::map<std::string, uint64_t> acknowledged_;      // by operation
+  std::set<uint64_t> canceled_;                       // acknowledged
+  std::set<std::string> canceled_before_start_;       // of their agent
+  std::map<std::string, TrueRun> runs_;               // by run key
   std::map<std::string, std::pair<uint64_t, uint32_t>> committed_runs_;  // by run key
   std::vector<std::pair<uint64_t, uint64_t>> committed_history_;         // job, sequence
   std::vector<std::pair<uint64_t, uint64_t>> watched_;
@@ -166,6 +182,8 @@ class Auditor {
   absl::Time last_clock_jump_ = absl::InfinitePast();  // of the broker's machine
   uint64_t broker_epoch_ = 0;
   std::map<std::string, uint64_t> agent_epochs_;
+  std::set<std::string> cordoned_;        // acknowledged, and nobody has asked for the end
+  std::set<std::string> stored_cordons_;  // committed
 };
 
 }  // namespace muster::sim

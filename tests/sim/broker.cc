@@ -7,6 +7,7 @@
 
 #include "broker/engine/carrier.h"
 #include "contract/place_limits.h"
+#include "contract/project_shares.h"
 #include "contract/refusals.h"
 #include "contract/text.h"
 
@@ -40,11 +41,19 @@ void SimBroker::Start() {
     if (world_.Has(Mutation::kForgetRetryTimes)) job.retry_time.reset();
     if (world_.Has(Mutation::kForgetHolds)) job.hold = core::HoldState::kNone;
   }
+  for (core::PutCluster& cluster : restored->clusters) {
+    if (world_.Has(Mutation::kForgetCordons)) cluster.cordon.reset();
+  }
   if (!world_.Has(Mutation::kForgetLimits)) {
     contract::PlaceLimits limits;
     limits[std::string(kPickyProject)].clusters.emplace_back(kPickyCluster);
     restored->limits = std::make_shared<const contract::PlaceLimits>(std::move(limits));
   }
+  contract::ProjectShares shares;
+  shares.are_on = true;
+  if (!world_.Has(Mutation::kForgetQuotas))
+    shares.projects[std::string(kPickyProject)].quota.max_active_runs = kPickyRuns;
+  restored->shares = std::make_shared<const contract::ProjectShares>(std::move(shares));
   if (world_.Has(Mutation::kForgetBudgets)) {
     for (core::Requirements& requirements : restored->requirements) requirements.retry = {};
   }
@@ -259,6 +268,12 @@ void SimBroker::Cancel(core::Cancel request, StatusDone done) {
 }
 
 void SimBroker::Hold(core::Hold request, StatusDone done) {
+  request.ticket = ++last_ticket_;
+  wishes_[request.ticket] = std::move(done);
+  Take(std::move(request));
+}
+
+void SimBroker::Cordon(core::SetCordon request, StatusDone done) {
   request.ticket = ++last_ticket_;
   wishes_[request.ticket] = std::move(done);
   Take(std::move(request));

@@ -45,6 +45,7 @@ class SimBroker {
   void Submit(core::Submit request, SubmitDone done);
   void Cancel(core::Cancel request, StatusDone done);
   void Hold(core::Hold request, StatusDone done);
+  void Cordon(core::SetCordon request, StatusDone done);
 
   // The clock of its machine jumps, which its loop notices.
   void JumpClock(absl::Duration by);

@@ -1,5 +1,7 @@
 #include "tests/sim/client.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "broker/core/fingerprint.h"
@@ -91,6 +93,33 @@ void SimClient::Start(int operations, absl::Duration period) {
   Watch();
 }
 
+void SimClient::MakeDependent(const std::vector<size_t>& together, size_t place) {
+  Random& random = world_.random;
+  Operation& operation = operations_[together[place]];
+  if (std::exchange(operation.was_sent, true) || !random.Chance(0.2)) return;
+  v1::JobSpec spec = *operation.item.spec;
+  std::set<size_t> others;
+  for (uint64_t i = 1 + random.Below(3); i > 0 && together[place] > 0; --i)
+    others.insert(random.Below(together[place]));
+  for (const size_t other : others) {
+    const auto at = std::find(together.begin(), together.begin() + place, other);
+    v1::JobDependency one;
+    one.set_job_id(operations_[other].job);
+    if (at != together.begin() + place) {
+      one.clear_job_id();
+      one.set_request(static_cast<uint32_t>(at - together.begin()) + 1);
+    }
+    one.set_outcome(static_cast<v1::JobOutcome>(1 + random.Below(3)));
+    if (one.job_id() != 0 || one.request() != 0) *spec.add_depends_on() = one;
+  }
+  if (spec.depends_on().empty()) return;
+  world_.Count("job that depends on others");
+  operation.item.spec = std::make_shared<const v1::JobSpec>(spec);
+  operation.item.fingerprint = core::RequestFingerprintOf(spec);
+  spec.set_nodes(2);
+  operation.another_spec = std::make_shared<const v1::JobSpec>(std::move(spec));
+}
+
 void SimClient::Submit(std::vector<size_t> operations) {
   // The repeat is planned before the answer is known, so that some come although the first was
   // answered.
@@ -101,7 +130,15 @@ void SimClient::Submit(std::vector<size_t> operations) {
   if (!broker_.is_up()) return;
   core::Submit request;
   request.user = "someone";
-  for (const size_t index : operations) request.items.push_back(operations_[index].item);
+  for (size_t i = 0; i < operations.size(); ++i) {
+    MakeDependent(operations, i);
+    request.items.push_back(operations_[operations[i]].item);
+    // As the use case does, which looks before the submit is on its way.
+    for (const v1::JobDependency& one : request.items.back().spec->depends_on()) {
+      const auto states = broker_.store().GetStates({one.job_id()});
+      if (states->front() >= v1::JOB_STATE_SUCCEEDED) request.ends[one.job_id()] = states->front();
+    }
+  }
   broker_.Submit(std::move(request), [this, operations](auto result) {
     // The answer travels; the connection may break under it.
     if (world_.Strikes(0.1)) return;
@@ -113,6 +150,8 @@ void SimClient::OnSubmitted(const std::vector<size_t>& operations,
                             const absl::StatusOr<v1::SubmitJobsResponse>& result) {
   // A cluster that a job names may not have connected yet: the client tries again.
   if (absl::IsNotFound(result.status()) || absl::IsFailedPrecondition(result.status())) return;
+  // A job that others depend on has ended since it was looked at, as its repeat will see.
+  if (absl::IsAborted(result.status())) return world_.Count("end seen too late for a submit");
   if (!result.ok()) return auditor_.Fail("once", result.status().ToString());
   for (size_t i = 0; i < operations.size(); ++i) {
     Operation& operation = operations_[operations[i]];

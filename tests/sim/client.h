@@ -39,10 +39,15 @@ class SimClient {
     absl::Duration release_after;  // that
     bool hold_is_answered = false;
     bool release_is_answered = false;
+    bool was_sent = false;
   };
 
   std::shared_ptr<const v1::JobSpec> MakeSpec(const std::string& name, bool runs_for_ever);
   Operation MakeOperation(int number);
+  // Lets the operation at this place of a request depend on earlier ones: by number if their jobs
+  // are known, by place if they are of the same request. A request that was sent once stays as it
+  // is.
+  void MakeDependent(const std::vector<size_t>& together, size_t place);
   // Submits until all are answered; several make one request.
   void Submit(std::vector<size_t> operations);
   void OnSubmitted(const std::vector<size_t>& operations,

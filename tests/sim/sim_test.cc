@@ -69,7 +69,10 @@ TEST(Simulation, HasEveryFaultInSomeSeed) {
                            "another run after a failure",
                            "hold came too late",
                            "run held on its cluster",
-                           "submit repeated after its answer"}) {
+                           "cluster cordoned",
+                           "submit repeated after its answer",
+                           "job that depends on others",
+                           "job that failed with another"}) {
     EXPECT_GT(counts[what], 0u) << what;
   }
 }
@@ -164,6 +167,18 @@ class AuditorTest : public testing::Test {
 
   void Retry(int64_t time) {
     Step(0, v1::RUN_STATE_UNSPECIFIED, v1::JOB_STATE_QUEUED, v1::TRANSITION_KIND_RETRY, time);
+  }
+
+  // Job 2, which needs the success of job 1.
+  void InsertDependent() {
+    v1::JobSpec spec;
+    (*spec.mutable_labels())["operation"] = "the next";
+    spec.add_depends_on()->set_job_id(1);
+    spec.mutable_depends_on(0)->set_outcome(v1::JOB_OUTCOME_SUCCEEDED);
+    core::InsertJob insert;
+    insert.id = 2;
+    insert.spec = std::make_shared<const v1::JobSpec>(spec);
+    Commit(std::move(insert));
   }
 
   bool Found(std::string_view invariant) const {
@@ -328,6 +343,27 @@ TEST_F(AuditorTest, FindsWhatAnOldConnectionChanges) {
   EXPECT_EQ(auditor_.violation(), "");
   auditor_.HandledStale("a report", 1);
   EXPECT_TRUE(Found("stale")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsARunBeforeTheEndOfAJobThatItNeeds) {
+  InsertDependent();
+  Assign();
+  EXPECT_EQ(auditor_.violation(), "");
+  core::AppendTransition step;
+  step.job = 2;
+  step.transition.set_job_sequence(1);
+  step.transition.set_sequence(++sequence_);
+  step.transition.set_run(1);
+  step.transition.set_run_state(v1::RUN_STATE_ASSIGNED);
+  step.transition.set_job_state(v1::JOB_STATE_PENDING);
+  Commit(step);
+  EXPECT_TRUE(Found("dependency")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsAJobThatWaitsForOneThatHasFailed) {
+  InsertDependent();
+  FailRun(1, TrueEnd::Fault::kProgram, v1::JOB_STATE_FAILED);
+  EXPECT_TRUE(Found("dependency")) << auditor_.violation();
 }
 
 TEST_F(AuditorTest, FindsAWatchThatRepeats) {

@@ -8,6 +8,7 @@
 #include "tests/sim/broker.h"
 #include "tests/sim/client.h"
 #include "tests/sim/cluster.h"
+#include "tests/sim/operator.h"
 
 namespace muster::sim {
 namespace {
@@ -27,7 +28,8 @@ class Simulation {
         auditor_(&world_),
         broker_(&world_, &auditor_),
         clusters_(MakeClusters()),
-        client_(&world_, &auditor_, &broker_, Names()) {
+        client_(&world_, &auditor_, &broker_, Names()),
+        operator_(&world_, &auditor_, &broker_, Names()) {
     constexpr double kIntensities[] = {0, 0.3, 1, 1, 2, 3};
     world_.intensity = kIntensities[world_.random.Below(std::size(kIntensities))];
     world_.history.Note(world_.loop, "seed {}: {} clusters, faults x {}", seed, clusters_.size(),
@@ -41,6 +43,7 @@ class Simulation {
     broker_.Start();
     for (auto& agent : agents_) agent->Start();
     client_.Start(10 + static_cast<int>(world_.random.Below(70)), kSubmits);
+    operator_.Start(kSubmits);
     PlanFault();
     const absl::Time begin = world_.loop.now();
     const auto has_failed = [this] { return !auditor_.violation().empty(); };
@@ -124,11 +127,13 @@ class Simulation {
                            [this] { return !auditor_.violation().empty(); });
     }
     auditor_.CheckAfterQuiet(broker_.store(), LiveRuns(), HeldRuns());
-    if (!client_.IsDone()) auditor_.Fail("progress", "a client still waits for an answer");
+    if (!client_.IsDone() || !operator_.IsDone())
+      auditor_.Fail("progress", "a client still waits for an answer");
   }
 
   bool IsSettled() const {
-    return client_.IsDone() && auditor_.AllEnded() && LiveRuns() == 0 && HeldRuns() == 0;
+    return client_.IsDone() && operator_.IsDone() && auditor_.AllEnded() && LiveRuns() == 0 &&
+           HeldRuns() == 0;
   }
   size_t LiveRuns() const {
     size_t live = 0;
@@ -147,6 +152,7 @@ class Simulation {
   std::vector<std::unique_ptr<SimCluster>> clusters_;
   std::vector<std::unique_ptr<SimAgent>> agents_;
   SimClient client_;
+  SimOperator operator_;
   absl::Duration virtual_time_;
 };
 

@@ -36,12 +36,16 @@ enum class Mutation {
   kForgetHolds,            // a restarted broker does not know which jobs are held
   kRetryPlainFailures,     // the backend takes every failure for the cluster's fault
   kForgetLimits,           // a restarted broker does not know what projects may use
+  kForgetCordons,          // a restarted broker does not know which clusters are cordoned
+  kForgetQuotas,           // the broker does not know how many runs a project may have
   kWatchSkips,             // a resumed watch begins one transition too late
 };
 
 // A project whose jobs may use one cluster only.
 inline constexpr std::string_view kPickyProject = "picky";
 inline constexpr std::string_view kPickyCluster = "cluster-a";
+// Its quota of active runs.
+inline constexpr uint32_t kPickyRuns = 1;
 
 struct MutationName {
   Mutation mutation;
@@ -67,6 +71,8 @@ inline constexpr MutationName kMutations[] = {
     {Mutation::kForgetHolds, "forget-holds"},
     {Mutation::kRetryPlainFailures, "retry-plain-failures"},
     {Mutation::kForgetLimits, "forget-limits"},
+    {Mutation::kForgetCordons, "forget-cordons"},
+    {Mutation::kForgetQuotas, "forget-quotas"},
     {Mutation::kWatchSkips, "watch-skips"},
 };
 

@@ -344,6 +344,10 @@ void RemoteHost::Do(const SweepCommand&) {
   if (answer.ok() && sweep_.Take(*answer)) Sweep();
 }
 
+absl::Status RemoteHost::Signal(const std::string& directory, const ProcessSignal& signal) {
+  return RunSupervisor(SignalWords(directory, signal), "", kSignalPatience).status();
+}
+
 std::shared_ptr<HostChannel> RemoteHost::CommandsChannel() const {
   const MutexLock lock(mutex_);
   return commands_channel_;

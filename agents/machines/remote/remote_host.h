@@ -34,6 +34,7 @@
 #include "agents/machines/remote/host_clock.h"
 #include "agents/machines/remote/host_lane.h"
 #include "agents/machines/remote/supervisor_program.h"
+#include "agents/machines/run_signal.h"
 #include "agents/machines/work_sweeper.h"
 #include "sync/mutex.h"
 
@@ -41,6 +42,8 @@ namespace muster::machines {
 
 // A report without news comes after this long: a sign of life.
 inline constexpr absl::Duration kReportPatience = absl::Seconds(10);
+// A look at the processes there.
+inline constexpr absl::Duration kSignalPatience = absl::Seconds(10);
 // Starting a process, and a few small files on disk; a host under load takes seconds.
 inline constexpr absl::Duration kCommandPatience = absl::Seconds(60);
 // The pause between two tries to reach a host.
@@ -133,6 +136,9 @@ class RemoteHost {
   // is stopped never is; one whose files are being laid out then is answered when that step ends.
   void Start(RankStart start);
   void Stop(const std::string& run_key, size_t rank, const std::string& directory);
+  // Signals the rank's processes, beside other commands. Blocks. UNAVAILABLE: the host does not
+  // answer; FAILED_PRECONDITION: it says why not. Any thread.
+  absl::Status Signal(const std::string& directory, const ProcessSignal& signal);
   // Removes files of old runs there, step by step, when there is nothing else to do.
   void Sweep();
   // Returns the progress of a rank whose files have to be laid out before it can start.

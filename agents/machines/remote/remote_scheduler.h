@@ -33,6 +33,7 @@
 #include "agents/machines/run_board.h"
 #include "agents/machines/run_directory.h"
 #include "agents/machines/run_scheduler.h"
+#include "agents/machines/run_signal.h"
 #include "agents/machines/scheduling/cluster_queue.h"
 
 namespace muster::machines {
@@ -100,6 +101,9 @@ class RemoteScheduler : public RunScheduler {
   void Enqueue(WaitingRun run);
   // One that Start was not told of, as its record could not be read then.
   void Adopt(PlacedRun run);
+  // Sends a signal to the ranks of a run that have begun; to the first of them, if only its first
+  // process is to get it. Blocks. An error names a host. Hosts stay as long as the scheduler.
+  absl::Status Signal(const std::string& run_key, const ProcessSignal& signal);
   // Returns whether hosts have come, gone or changed since the last call.
   bool TakeNews() { return news_.exchange(false); }
 
@@ -144,9 +148,17 @@ class RemoteScheduler : public RunScheduler {
     std::optional<v1::StateReason> files_reason;
   };
 
+  // The place at which a rank gets a signal; `link`: null if the host is gone.
+  struct SignalPlace {
+    std::string host;
+    RemoteHost* link = nullptr;
+    std::string directory;
+  };
+
   RemoteScheduler(RemoteSchedulerOptions options, RunBoard* board, HostRouter* router);
 
   void Loop();
+  std::vector<SignalPlace> SignalPlacesOf(const std::string& run_key, bool first_only) const;
 
   // ---- messages
   void Wake() override { changed_.notify_all(); }

@@ -94,6 +94,9 @@ class SshHosts : public Places {
     scheduler_->Cancel(run_key);
     return absl::OkStatus();
   }
+  absl::Status Signal(const std::string& run_key, const ProcessSignal& signal) override {
+    return scheduler_->Signal(run_key, signal);
+  }
   agents::FenceOutcome Fence(const std::string& run_key,
                              std::optional<agents::FenceOutcome> on_board) override;
   agents::RunOutput OpenLogs(const RunHandle& run) override;

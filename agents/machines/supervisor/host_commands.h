@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "agents/machines/run_signal.h"
+
 namespace muster::machines {
 
 // Carries out the commands in the HostRequests on standard input, several at once, each in a
@@ -29,6 +31,9 @@ int StartCommand(const std::string& program, const std::string& directory,
 
 // Makes the run end: TERM to its supervisor; one that has not begun never will.
 int StopCommand(const std::string& directory);
+
+// Signals processes of the run; what keeps it from that is on standard error.
+int SignalCommand(const std::string& directory, const ProcessSignal& signal);
 
 // Answers the questions on standard input, one after the other, until that ends. A question is a
 // HostRequest "report NUMBER" about the runs in its input, "LETTER RUN_DIR" in each line; its

@@ -39,6 +39,7 @@ constexpr char kUsage[] =
 // Carries out a command of the agent:
 //   start RUN_DIR DEVICES [NAME=VALUE]...   a supervisor for the spec, which is the input
 //   stop RUN_DIR                            end the run, or keep it from ever starting
+//   signal RUN_DIR NUMBER first|all         a signal to the run's processes
 //   clean, clean-logs                       remove what is not needed any more of the runs in the
 //                                           lines of the input
 //   old-work                                as on the command line
@@ -56,6 +57,10 @@ int Do(const std::string& program, const std::vector<std::string>& words,
     return StartCommand(program, words[1], words[2], {words.begin() + 3, words.end()}, input);
   }
   if (name == "stop" && count == 2) return StopCommand(words[1]);
+  if (name == "signal" && count == 4) {
+    const std::optional<ProcessSignal> signal = ParseSignalWords(words);
+    return signal.has_value() ? SignalCommand(words[1], *signal) : kSupervisorUsage;
+  }
   if (name == "old-work" && count == 5) {
     return OldWorkCommand(words[1], atoll(words[2].c_str()), atoi(words[3].c_str()), words[4]);
   }

@@ -16,6 +16,7 @@
 #include "agents/machines/process_search.h"
 #include "agents/machines/run_files.h"
 #include "agents/machines/run_records.h"
+#include "agents/machines/run_signal.h"
 #include "agents/machines/tree_removal.h"
 
 namespace muster::machines {
@@ -73,6 +74,15 @@ int KillChildrenCommand(pid_t parent) {
   return EXIT_SUCCESS;
 }
 
+int SignalProcessesCommand(const std::vector<std::string>& words) {
+  const std::optional<ProcessSignal> signal = ParseSignalWords(words);
+  const pid_t leader = atoi(words[1].c_str());
+  const bool is_good = signal.has_value() && leader > 1;
+  return is_good && SignalProcesses(leader, strtoull(words[2].c_str(), nullptr, 10), *signal) > 0
+             ? EXIT_SUCCESS
+             : EXIT_FAILURE;
+}
+
 }  // namespace
 
 std::optional<int> UserCommand(const std::vector<std::string>& words) {
@@ -88,6 +98,7 @@ std::optional<int> UserCommand(const std::vector<std::string>& words) {
   if (name == "leave" && words.size() == 2 && is_path) return LeaveCommand(words[1]);
   if (name == "kill-children" && words.size() == 2 && atoi(words[1].c_str()) > 1)
     return KillChildrenCommand(atoi(words[1].c_str()));
+  if (name == "signal-processes" && words.size() == 5) return SignalProcessesCommand(words);
   if (name == "kill-run" && words.size() == 2 && !words[1].empty()) {
     KillProcessesWith("MUSTER_RUN_KEY=" + words[1]);
     return EXIT_SUCCESS;

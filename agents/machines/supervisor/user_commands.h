@@ -16,6 +16,8 @@ namespace muster::machines {
 // - leave DIRECTORY: removes what Muster has made in a run's directory; ends with 0 if the user has
 //   left nothing there.
 // - kill-children PID: kills the children of a process.
+// - signal-processes PID START_TICKS NUMBER first|all: signals the user's processes of a run; ends
+//   with 0 if any got it.
 // - kill-run RUN_KEY: kills the processes that have the run's key in their environment.
 std::optional<int> UserCommand(const std::vector<std::string>& words);
 

@@ -43,13 +43,14 @@ run_phase() {
 
 main() {
   local start phase rank=0 status=0 signal=0 problem='' stoppable='' timer='' watcher='' timeout_grace_s=''
-  local in_fd='' out_fd='' err_fd='' container=() hosts=() pulled='' cause='' about=''
+  local in_step='' program='' in_fd='' out_fd='' err_fd='' container=() hosts=() pulled='' cause='' about=''
   claim
   printf -v start '%(%s)T' -1
   write_slurm_note
   set_up_environment
   if [[ -e $run_dir/specs/timeout ]]; then stoppable=1; fi
   read_warning
+  heed_signals
   if [[ $warning && $alone ]]; then
     # shellcheck disable=SC2064 # the flag is set now
     trap "$([[ $warning != TERM ]] || echo 'terminated=1; ')pass_on" "$warning"
@@ -77,7 +78,7 @@ remove_secrets() {
 
 case ${2:-} in
   step)
-    stoppable='' timer='' out_fd=''
+    in_step=1 stoppable='' timer='' out_fd=''
     if [[ $3 == command && -e $run_dir/specs/batch_script ]]; then take_streams; fi
     step "$3" "$4"
     ;;

@@ -2,17 +2,21 @@
 # Part of batch.sh: starting a program on this node, and learning how it ends.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
-# run PROGRAM RANK: runs it and waits for it. Sets status, signal and problem.
+# run PROGRAM RANK: runs it and waits for it. Sets status, signal and problem; and, meanwhile, program to its process.
 #
 # bash loses the status of a process that ends in the very moment in which a signal that has a trap cuts `wait` short: it
 # has taken the status from the kernel, and leaves `wait` before it has noted it. So another process waits, which ignores
 # those signals, and this shell, which has the traps, reads what it says.
 run() {
   {
-    trap '' TERM CONT ${warning:+"$warning"}
+    trap '' TERM CONT "${signals[@]}" ${warning:+"$warning"}
     run_undisturbed "$@"
     printf '%s\n' "$status $signal $problem"
-  } | read -r status signal problem || status=1 signal=0 problem=unknown
+  } | {
+    read -r program
+    read -r status signal problem || status=1 signal=0 problem=unknown
+  }
+  program=
 }
 
 # Does what `run` does, in a process that no signal disturbs.
@@ -26,9 +30,9 @@ run_undisturbed() {
   # ignore INT, and yet it is among its jobs.
   {
     # These signals are for the program from here on.
-    trap - TERM CONT ${warning:+"$warning"}
+    trap - TERM CONT "${signals[@]}" ${warning:+"$warning"}
     # The file is written before there is a program to warn.
-    [[ ! $warning ]] || printf '%s\n' "$BASHPID" >"$file"
+    [[ ! $warning && ! $in_step ]] || printf '%s\n' "$BASHPID" >"$file"
     printf '%s\n' "$BASHPID"
     if [[ $out_fd ]]; then
       use_streams
@@ -45,15 +49,16 @@ run_undisturbed() {
   if [[ -e $run_dir/problem.$2 ]]; then read -r problem <"$run_dir/problem.$2"; fi
 }
 
-# Waits for the process that writes its id to stdin. Sets pid, and said if the status does not tell all: only the list of
+# Waits for the process that writes its id to stdin, and hands the id on. Sets pid, and said if the status does not tell all: only the list of
 # jobs tells an end by signal N from an exit with 128+N.
 await() {
   read -r pid
+  printf '%s\n' "$pid"
   [[ $pid ]] || return
   if [[ $stoppable ]]; then start_timer group "$pid"; fi
   wait "$pid" || (($? <= 128)) || said=$(jobs -l)
   end_timer
-  [[ ! $warning ]] || rm -f "$file"
+  [[ ! $warning && ! $in_step ]] || rm -f "$file"
 }
 
 # step PROGRAM RANK: one task of srun. The rank that fails first is the one whose end counts.
@@ -61,8 +66,8 @@ step() {
   local rank=$(($2 + SLURM_NODEID))
   export NODE_RANK=$SLURM_NODEID SKYPILOT_NODE_RANK=$SLURM_NODEID MUSTER_NODE_RANK=$SLURM_NODEID
   read_warning
-  # Slurm sends it to every process of the step; this one stays to tell how the program took it.
-  if [[ $warning ]]; then trap '' "$warning"; fi
+  # Slurm sends a signal to every process of the step; this one stays to tell how the program took it.
+  trap '' "${signals[@]}" ${warning:+"$warning"}
   run "$1" "$rank"
   ((status)) || exit 0
   fail_first "$rank" "$status" "$signal" "$problem"

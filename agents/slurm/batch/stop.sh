@@ -35,6 +35,7 @@ end_timer() {
 stop_when_due() {
   # The process that waits for a program ignores these signals, and its stdout is read (see run).
   trap - TERM CONT
+  trap '' "${signals[@]}"
   exec >&2
   read -r -t "$1" _
   # The status is that of the pipe's end, not of a time-out.

@@ -131,7 +131,7 @@ open_output() {
   fi
   [[ $drained_fd ]] || open_drain
   # It outlives a TERM, as the script may. The log only grows, whatever becomes of the script's own file.
-  exec {output_fd}> >(trap '' TERM INT HUP && exec tee -a -- "$1" >&"$own_fd")
+  exec {output_fd}> >(trap '' TERM "${signals[@]}" && exec tee -a -- "$1" >&"$own_fd")
   exec {own_fd}>&-
 }
 

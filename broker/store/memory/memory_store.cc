@@ -12,6 +12,7 @@
 #include "broker/store/job_view.h"
 #include "broker/store/list_limits.h"
 #include "broker/store/page_token.h"
+#include "contract/spec_mask.h"
 #include "contract/states.h"
 #include "sync/mutex.h"
 
@@ -33,13 +34,19 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
   out.next_job_id = last_job_ + 1;
   out.next_sequence = last_sequence_ + 1;
   for (const auto& [name, cluster] : clusters_) out.clusters.push_back(cluster);
+  for (const auto& [key, use] : uses_) out.uses.push_back(use);
   core::RequirementsList requirements;
+  std::map<std::string, uint32_t> users;
   for (const auto& [id, record] : jobs_) {
     const v1::Job& job = record.job;
     if (!HasEnded(job)) {
       core::LiveJob& live = out.jobs.emplace_back();
       live.id = id;
       live.requirements = requirements.Add(core::RequirementsOf(*record.spec));
+      const auto [user, is_new] =
+          users.emplace(job.user(), static_cast<uint32_t>(out.users.size()));
+      if (is_new) out.users.push_back(job.user());
+      live.user = user->second;
       live.priority = job.priority();
       live.state = job.state();
       live.job_sequence = job.job_sequence();
@@ -48,6 +55,7 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
       if (job.has_start_time()) live.start_time = core::ToTime(job.start_time());
       live.hold = record.hold;
       if (job.has_retry_time()) live.retry_time = core::ToTime(job.retry_time());
+      live.depends_on = DependenciesOf(record);
     }
     for (uint32_t number : record.open_runs) {
       out.runs.push_back({id, record.runs.at(number), /*is_last=*/false});
@@ -133,6 +141,7 @@ void MemoryStore::Apply(const core::UpdateJob& change) {
   if (change.end_time) core::SetTimestamp(*change.end_time, job.mutable_end_time());
   record.hold = change.hold;
   PutHold(change.hold, &job);
+  if (change.failed_dependency != 0) PutFailedDependency(change.failed_dependency, &job);
   job.clear_retry_time();
   if (change.retry_time) core::SetTimestamp(*change.retry_time, job.mutable_retry_time());
 }
@@ -203,6 +212,36 @@ void MemoryStore::Apply(const core::DeleteJob& change) {
   }
   for (const auto& [_, sequence] : found->second.run_changes) run_by_change_.erase(sequence);
   jobs_.erase(found);
+}
+
+v1::JobState MemoryStore::StateOf(uint64_t id) const {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? v1::JOB_STATE_UNSPECIFIED : found->second.job.state();
+}
+
+std::vector<core::LiveJob::Dependency> MemoryStore::DependenciesOf(const Record& record) const {
+  if (!record.runs.empty()) return {};
+  std::vector<v1::JobState> states;
+  for (const v1::JobDependency& one : record.spec->depends_on())
+    states.push_back(StateOf(one.job_id()));
+  return RestoredDependencies(*record.spec, states);
+}
+
+absl::StatusOr<std::vector<v1::JobState>> MemoryStore::GetStates(
+    absl::Span<const uint64_t> ids) const {
+  const MutexLock lock(mutex_);
+  std::vector<v1::JobState> states;
+  states.reserve(ids.size());
+  for (const uint64_t id : ids) states.push_back(StateOf(id));
+  return states;
+}
+
+void MemoryStore::Apply(const core::PutUse& change) {
+  uses_[{change.project, change.user}] = change;
+}
+
+void MemoryStore::Apply(const core::RemoveUse& change) {
+  uses_.erase({change.project, change.user});
 }
 
 absl::StatusOr<const MemoryStore::Record*> MemoryStore::Find(const Scope& scope,
@@ -292,6 +331,10 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const Scope& scope, const ListQuer
     }
     last = &place;
     v1::Job job = Show(*record, query.include_spec);
+    if (query.include_spec && query.spec_mask != nullptr) {
+      const auto part = query.spec_mask->Cut(job.spec().SerializeAsString());
+      job.mutable_spec()->ParseFromString(part.value_or(""));
+    }
     if (!filter.Matches(job)) continue;
     if (query.include_latest_run && !record->runs.empty())
       *job.add_runs() = record->runs.rbegin()->second;

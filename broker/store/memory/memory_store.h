@@ -47,6 +47,8 @@ class MemoryStore : public Store {
   absl::StatusOr<uint64_t> LastSequence() const override;
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
                                                    absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<std::vector<v1::JobState>> GetStates(
+      absl::Span<const uint64_t> ids) const override;
   absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
       const Scope& scope, uint64_t first, const std::string& request_id) const override;
 
@@ -85,6 +87,13 @@ class MemoryStore : public Store {
   void Apply(const core::PutBrokerEpoch& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::DeleteJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  v1::JobState StateOf(uint64_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The jobs that a job depends on, for one that never had a run.
+  std::vector<core::LiveJob::Dependency> DependenciesOf(const Record& record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::PutUse& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::RemoveUse& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   absl::StatusOr<const Record*> Find(const Scope& scope, uint64_t id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static bool Sees(const Scope& scope, const Record& record);
@@ -102,6 +111,8 @@ class MemoryStore : public Store {
   std::map<uint64_t, uint64_t> job_by_sequence_ ABSL_GUARDED_BY(mutex_);  // of each transition
   std::map<uint64_t, std::pair<uint64_t, uint32_t>> run_by_change_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, core::PutCluster> clusters_ ABSL_GUARDED_BY(mutex_);
+  // By project and user.
+  std::map<std::pair<std::string, std::string>, core::PutUse> uses_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::store

@@ -12,6 +12,7 @@
 #include "broker/store/sqlite/job_row.h"
 #include "broker/store/sqlite/reader.h"
 #include "broker/store/sqlite/schema.h"
+#include "contract/spec_mask.h"
 
 namespace muster::store {
 namespace {
@@ -281,7 +282,7 @@ absl::Status Reader::TakeRows(Statement& rows, Walk::Skip skip, Listing* listing
 
 absl::Status Reader::AddToPage(v1::Job job, uint32_t runs, Listing* listing) {
   absl::Status status;
-  if (listing->query.include_spec) status = ReadSpec(&job);
+  if (listing->query.include_spec) status = ReadSpec(&job, listing->query.spec_mask.get());
   const bool keeps_run = listing->query.include_latest_run;
   if (status.ok()) status = ReadLatestRun(runs, &job, keeps_run);
   if (!status.ok()) return status;

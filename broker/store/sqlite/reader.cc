@@ -16,6 +16,7 @@
 #include "broker/store/sqlite/job_row.h"
 #include "broker/store/sqlite/schema.h"
 #include "broker/store/sqlite/spec_table.h"
+#include "contract/spec_mask.h"
 
 namespace muster::store {
 namespace {
@@ -52,6 +53,7 @@ absl::Status Reader::Prepare() {
       {&begin_, "BEGIN"},
       {&end_, "COMMIT"},
       {&job_, job},
+      {&state_, "SELECT state FROM job WHERE id = ?"},
       {&run_, "SELECT run FROM run WHERE id = ?"},
       {&runs_, "SELECT run FROM run WHERE id >= ? AND id < ? ORDER BY id"},
       {&spec_, "SELECT s.spec FROM job j JOIN spec s ON s.id = j.spec WHERE j.id = ?"},
@@ -170,13 +172,20 @@ absl::Status Reader::ReadRuns(uint64_t id, google::protobuf::RepeatedPtrField<v1
   }
 }
 
-absl::Status Reader::ReadSpec(v1::Job* job) {
+absl::Status Reader::ReadSpec(v1::Job* job, const contract::SpecMask* mask) {
   ScopedReset reset(&spec_);
   absl::StatusOr<bool> row = spec_.Start().Bind(job->id()).Step();
   if (!row.ok()) return row.status();
   if (!*row) return database_->ToStatus(SQLITE_CORRUPT, "find the spec of a job");
-  absl::Status status = Parse(spec_.Blob(0), job->mutable_spec());
-  PutOwnParts(*job, job->mutable_spec());
+  if (mask == nullptr) {
+    absl::Status status = Parse(spec_.Blob(0), job->mutable_spec());
+    PutOwnParts(*job, job->mutable_spec());
+    return status;
+  }
+  const std::optional<std::string> part = mask->Cut(spec_.Blob(0));
+  if (!part.has_value()) return database_->ToStatus(SQLITE_CORRUPT, "read a part of a spec");
+  absl::Status status = Parse(*part, job->mutable_spec());
+  PutOwnParts(*job, *mask, job->mutable_spec());
   return status;
 }
 
@@ -270,6 +279,20 @@ absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(const Scope& scope,
     stored.excluded_nodes = FailedNodes(runs);
   }
   return specs;
+}
+
+absl::StatusOr<std::vector<v1::JobState>> Reader::GetStates(absl::Span<const uint64_t> ids) {
+  Snapshot snapshot(this);
+  if (!snapshot.status().ok()) return snapshot.status();
+  std::vector<v1::JobState> states;
+  states.reserve(ids.size());
+  for (const uint64_t id : ids) {
+    ScopedReset reset(&state_);
+    absl::StatusOr<bool> row = state_.Start().Bind(id).Step();
+    if (!row.ok()) return row.status();
+    states.push_back(*row ? static_cast<v1::JobState>(state_.Int(0)) : v1::JOB_STATE_UNSPECIFIED);
+  }
+  return states;
 }
 
 absl::StatusOr<uint64_t> Reader::LastSequence() {

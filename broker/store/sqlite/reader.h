@@ -42,6 +42,7 @@ class Reader {
   absl::StatusOr<uint64_t> LastSequence();
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
                                                    absl::Span<const uint64_t> ids);
+  absl::StatusOr<std::vector<v1::JobState>> GetStates(absl::Span<const uint64_t> ids);
 
  private:
   // All reads during its life see the same commit.
@@ -73,8 +74,8 @@ class Reader {
   absl::Status ReadLatestRun(uint32_t runs, v1::Job* job, bool keeps_run = false);
   absl::Status ReadHold(v1::Job* job);
   absl::Status ReadRuns(uint64_t id, google::protobuf::RepeatedPtrField<v1::Run>* runs);
-  // Reads the spec of a job whose row was read.
-  absl::Status ReadSpec(v1::Job* job);
+  // Reads the spec of a job whose row was read. `mask`: the part of it; null: all.
+  absl::Status ReadSpec(v1::Job* job, const contract::SpecMask* mask = nullptr);
 
   // ---- list_jobs.cc
   // False: no index finds few enough jobs to sort them.
@@ -105,7 +106,7 @@ class Reader {
   std::string instance_;
 
   Statement begin_, end_;
-  Statement job_, run_, runs_, spec_, request_;
+  Statement job_, state_, run_, runs_, spec_, request_;
   Statement blocks_, blocks_upwards_;
   Statement transitions_, transition_, sequences_, run_changes_, run_changes_of_job_, latest_steps_,
       last_numbers_, ended_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "broker/store/job_view.h"
 #include "broker/store/sqlite/schema.h"
 #include "contract/errors.h"
 #include "contract/states.h"
@@ -48,6 +49,7 @@ class Restorer {
     if (status.ok()) status = ReadLiveJobs();
     if (status.ok()) status = ReadRuns();
     if (status.ok()) status = ReadEndedRequests();
+    if (status.ok()) status = ReadUses();
     if (!status.ok()) return status;
     out_.requirements = requirements_.Take();
     return std::move(out_);
@@ -74,7 +76,7 @@ class Restorer {
     return ForEachRow(
         database_,
         "SELECT name, kind, inventory, agent_version, journal_id, acked_event_sequence,"
-        " agent_epoch, max_active_runs, last_seen FROM cluster ORDER BY name",
+        " agent_epoch, max_active_runs, last_seen, cordon FROM cluster ORDER BY name",
         [this](const Statement& row) {
           core::PutCluster& cluster = out_.clusters.emplace_back();
           cluster.name = row.Text(0);
@@ -85,6 +87,11 @@ class Restorer {
           cluster.agent_epoch = row.Int(6);
           cluster.max_active_runs = static_cast<uint32_t>(row.Int(7));
           cluster.last_seen = absl::FromUnixMicros(row.Int(8));
+          if (!row.IsNull(9)) {
+            absl::Status status =
+                Parse(database_, "cluster", row.Blob(9), &cluster.cordon.emplace());
+            if (!status.ok()) return status;
+          }
           return Parse(database_, "cluster", row.Blob(2), &cluster.inventory);
         });
   }
@@ -93,12 +100,15 @@ class Restorer {
     absl::StatusOr<Statement> select = database_.Prepare("SELECT spec FROM spec WHERE id = ?");
     if (!select.ok()) return select.status();
     select_spec_ = *std::move(select);
+    select = database_.Prepare("SELECT state FROM job WHERE id = ?");
+    if (!select.ok()) return select.status();
+    select_state_ = *std::move(select);
     for (int state = v1::JobState_MIN; state <= v1::JobState_MAX; ++state) {
       if (contract::IsTerminal(static_cast<v1::JobState>(state))) continue;
       absl::Status status = ForEachRow(
           database_,
           "SELECT j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.spec, j.priority,"
-          " j.start_time, j.project, j.request_id, j.fingerprint, j.hold, j.retry_time"
+          " j.start_time, j.project, j.request_id, j.fingerprint, j.hold, j.retry_time, j.user"
           " FROM job j INDEXED BY job_by_state WHERE j.state = ? ORDER BY j.id",
           [this](const Statement& row) { return ReadLiveJob(row); }, state);
       if (!status.ok()) return status;
@@ -123,9 +133,34 @@ class Restorer {
       out_.requests.push_back({std::string(row.Text(8)), std::string(row.Text(9)),
                                static_cast<core::Fingerprint>(row.Int(10)), job.id, std::nullopt});
     }
-    absl::StatusOr<uint32_t> requirements = RequirementsOf(row.Int(5), std::string(row.Text(8)));
-    if (requirements.ok()) job.requirements = *requirements;
-    return requirements.status();
+    job.user = IndexOf(std::string(row.Text(13)));
+    const int64_t spec_row = row.Int(5);
+    absl::StatusOr<uint32_t> requirements = RequirementsOf(spec_row, std::string(row.Text(8)));
+    if (!requirements.ok()) return requirements.status();
+    job.requirements = *requirements;
+    const auto dependent = dependent_.find(spec_row);
+    if (job.runs > 0 || dependent == dependent_.end()) return absl::OkStatus();
+    return ReadDependencies(dependent->second, &job);
+  }
+
+  absl::Status ReadDependencies(const v1::JobSpec& spec, core::LiveJob* job) {
+    std::vector<v1::JobState> states;
+    for (const v1::JobDependency& one : spec.depends_on()) {
+      ScopedReset reset(&select_state_);
+      absl::StatusOr<bool> found = select_state_.Start().Bind(one.job_id()).Step();
+      if (!found.ok()) return found.status();
+      states.push_back(*found ? static_cast<v1::JobState>(select_state_.Int(0))
+                              : v1::JOB_STATE_UNSPECIFIED);
+    }
+    job->depends_on = RestoredDependencies(spec, states);
+    return absl::OkStatus();
+  }
+
+  uint32_t IndexOf(std::string user) {
+    const auto [at, is_new] =
+        by_user_.emplace(std::move(user), static_cast<uint32_t>(out_.users.size()));
+    if (is_new) out_.users.push_back(at->first);
+    return at->second;
   }
 
   // Reads and parses each spec once, however many jobs of a project have it.
@@ -139,6 +174,8 @@ class Restorer {
     spec_.Clear();
     absl::Status status = Parse(database_, "spec", select_spec_.Blob(0), &spec_);
     if (!status.ok()) return status;
+    if (spec_.depends_on_size() > 0)
+      *dependent_[spec_row].mutable_depends_on() = spec_.depends_on();
     spec_.set_project(key.second);
     const uint32_t index = requirements_.Add(core::RequirementsOf(spec_));
     by_spec_.emplace(std::move(key), index);
@@ -170,12 +207,26 @@ class Restorer {
         absl::ToUnixMicros(requests_since_));
   }
 
+  absl::Status ReadUses() {
+    return ForEachRow(database_, "SELECT project, user, at, cpu, memory, gpu FROM share_use",
+                      [this](const Statement& row) {
+                        out_.uses.push_back({.project = std::string(row.Text(0)),
+                                             .user = std::string(row.Text(1)),
+                                             .used = {row.Real(3), row.Real(4), row.Real(5)},
+                                             .at = absl::FromUnixMicros(row.Int(2))});
+                        return absl::OkStatus();
+                      });
+  }
+
   const Database& database_;
   const absl::Time requests_since_;
   core::Restored out_;
   core::RequirementsList requirements_;
   absl::flat_hash_map<std::pair<int64_t, std::string>, uint32_t> by_spec_;  // row, project
-  Statement select_spec_;
+  absl::flat_hash_map<int64_t, v1::JobSpec>
+      dependent_;  // by row: the depends_on of those with some
+  absl::flat_hash_map<std::string, uint32_t> by_user_;
+  Statement select_spec_, select_state_;
   v1::JobSpec spec_;  // kept, so that its parts are allocated once
 };
 

@@ -197,6 +197,29 @@ UPDATE job SET
   WHERE exit_code = 0 AND state <> 5;
 )sql";
 
+// Tells of a job that never had a run whose end let it fail.
+constexpr std::string_view kVersion13 = R"sql(
+ALTER TABLE job ADD COLUMN failed_dependency INTEGER;  -- the number of that job; null: none
+)sql";
+
+// Adds the operators' wish that a cluster takes no new runs.
+constexpr std::string_view kVersion14 = R"sql(
+ALTER TABLE cluster ADD COLUMN cordon BLOB;  -- a ClusterCordon; null: it takes some
+)sql";
+
+// Adds what projects and their users have used, by which they share.
+constexpr std::string_view kVersion15 = R"sql(
+CREATE TABLE share_use (
+  project TEXT NOT NULL,
+  user TEXT NOT NULL,
+  at INTEGER NOT NULL,  -- the time of the next three, in which what was used a half-life before counts half
+  cpu REAL NOT NULL,     -- thousandths of cores, times seconds
+  memory REAL NOT NULL,  -- bytes, times seconds
+  gpu REAL NOT NULL,     -- thousandths of GPUs, times seconds
+  PRIMARY KEY (project, user)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // The steps that bring a file to the next version: first those that take a transaction for each
 // part, until they answer false; then, in one transaction, SQL and what takes code.
 struct Step {
@@ -217,7 +240,10 @@ constexpr Step kSteps[] = {{kVersion1},
                            {kVersion9},
                            {kVersion10},
                            {kVersion11, nullptr, MoveSomeRequests},
-                           {kVersion12}};
+                           {kVersion12},
+                           {kVersion13},
+                           {kVersion14},
+                           {kVersion15}};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {

@@ -4,6 +4,7 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include "broker/core/fingerprint.h"
+#include "contract/spec_mask.h"
 
 namespace muster::store {
 
@@ -38,6 +39,13 @@ void PutOwnParts(const v1::Job& job, v1::JobSpec* spec) {
   spec->set_project(job.project());
   spec->set_priority(job.priority());
   *spec->mutable_labels() = job.labels();
+}
+
+void PutOwnParts(const v1::Job& job, const contract::SpecMask& mask, v1::JobSpec* spec) {
+  if (mask.TakesWhole(v1::JobSpec::kNameFieldNumber)) spec->set_name(job.name());
+  if (mask.TakesWhole(v1::JobSpec::kProjectFieldNumber)) spec->set_project(job.project());
+  if (mask.TakesWhole(v1::JobSpec::kPriorityFieldNumber)) spec->set_priority(job.priority());
+  if (mask.TakesWhole(v1::JobSpec::kLabelsFieldNumber)) *spec->mutable_labels() = job.labels();
 }
 
 absl::Status SpecTable::Prepare(const Database* database) {

@@ -19,11 +19,17 @@
 #include "muster/v1/job.pb.h"
 #include "muster/v1/job_spec.pb.h"
 
+namespace muster::contract {
+class SpecMask;
+}
+
 namespace muster::store {
 
 // Adds the parts from the row of its job to a spec that was read. `job` is filled in except for the
 // spec.
 void PutOwnParts(const v1::Job& job, v1::JobSpec* spec);
+// The same for those that the mask takes.
+void PutOwnParts(const v1::Job& job, const contract::SpecMask& mask, v1::JobSpec* spec);
 
 class SpecTable {
  public:

@@ -107,6 +107,11 @@ absl::StatusOr<std::vector<StoredSpec>> SqliteStore::GetSpecs(
   return parts_->readers->With([&](Reader& reader) { return reader.GetSpecs(scope, ids); });
 }
 
+absl::StatusOr<std::vector<v1::JobState>> SqliteStore::GetStates(
+    absl::Span<const uint64_t> ids) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.GetStates(ids); });
+}
+
 absl::StatusOr<std::vector<v1::Job>> SqliteStore::GetJobsOfRequest(
     const Scope& scope, uint64_t first, const std::string& request_id) const {
   return parts_->readers->With(

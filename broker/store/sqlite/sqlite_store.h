@@ -63,6 +63,8 @@ class SqliteStore : public Store {
   absl::StatusOr<uint64_t> LastSequence() const override;
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
                                                    absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<std::vector<v1::JobState>> GetStates(
+      absl::Span<const uint64_t> ids) const override;
   absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
       const Scope& scope, uint64_t first, const std::string& request_id) const override;
 

@@ -81,7 +81,7 @@ Writer::Writer(std::unique_ptr<Database> database, const SqliteOptions& options)
 }
 
 absl::Status Writer::Prepare() {
-  const std::pair<Statement*, std::string_view> all[] = {
+  const std::pair<Statement*, std::string> all[] = {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
       {&insert_label_, "INSERT INTO label (key, value, job) VALUES (?, ?, ?)"},
@@ -97,6 +97,9 @@ absl::Status Writer::Prepare() {
       {&update_cluster_of_job_,
        "UPDATE job SET runs = ?1, cluster = ?2, cluster_kind = nullif(?3, 0),"
        " failure_class = NULL, exit_code = NULL WHERE id = ?4 AND runs <> ?1"},
+      {&put_failed_dependency_,
+       fmt::format("UPDATE job SET failed_dependency = ?, failure_class = {} WHERE id = ?",
+                   static_cast<int>(v1::FAILURE_CLASS_CONFIG))},
       {&edit_job_, "UPDATE job SET priority = ?, labels = ?, job_sequence = ? WHERE id = ?"},
       {&insert_edit_, "INSERT INTO edit (job, sequence, before) VALUES (?, ?, ?)"},
       {&labels_, "SELECT labels FROM job WHERE id = ?"},
@@ -114,11 +117,15 @@ absl::Status Writer::Prepare() {
       {&put_usage_, "UPDATE run SET run = ?, changed = ? WHERE id = ?"},
       {&put_cluster_,
        "INSERT OR REPLACE INTO cluster (name, kind, inventory, agent_version, journal_id,"
-       " acked_event_sequence, agent_epoch, max_active_runs, last_seen)"
-       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+       " acked_event_sequence, agent_epoch, max_active_runs, last_seen, cordon)"
+       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {&advance_cluster_, "UPDATE cluster SET acked_event_sequence = ? WHERE name = ?"},
       {&remove_cluster_, "DELETE FROM cluster WHERE name = ?"},
       {&put_epoch_, "UPDATE broker SET epoch = ?"},
+      {&put_use_,
+       "INSERT OR REPLACE INTO share_use (project, user, at, cpu, memory, gpu)"
+       " VALUES (?, ?, ?, ?, ?, ?)"},
+      {&remove_use_, "DELETE FROM share_use WHERE project = ? AND user = ?"},
       {&keep_numbers_,
        "UPDATE broker SET last_job = max(last_job, ifnull((SELECT max(id) FROM job), 0)),"
        " last_sequence = max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0),"
@@ -240,6 +247,8 @@ absl::Status Writer::Apply(const core::UpdateJob& change) {
   update_job_.Bind(static_cast<int>(change.hold));
   BindTime(change.retry_time, update_job_);
   if (absl::Status status = update_job_.Bind(change.id).Run(); !status.ok()) return status;
+  if (change.failed_dependency != 0)
+    return put_failed_dependency_.Start().Bind(change.failed_dependency).Bind(change.id).Run();
   if (change.cluster.empty()) return absl::OkStatus();
   return update_cluster_of_job_.Start()
       .Bind(change.runs)
@@ -296,7 +305,9 @@ absl::Status Writer::AppendTransitions() {
 
 absl::Status Writer::Apply(const core::PutCluster& change) {
   change.inventory.SerializeToString(&buffer_);
-  return put_cluster_.Start()
+  std::string cordon;
+  if (change.cordon) change.cordon->SerializeToString(&cordon);
+  put_cluster_.Start()
       .Bind(std::string_view(change.name))
       .Bind(static_cast<int>(change.kind))
       .BindBlob(buffer_)
@@ -305,8 +316,9 @@ absl::Status Writer::Apply(const core::PutCluster& change) {
       .Bind(change.acked_event_sequence)
       .Bind(change.agent_epoch)
       .Bind(change.max_active_runs)
-      .Bind(absl::ToUnixMicros(change.last_seen))
-      .Run();
+      .Bind(absl::ToUnixMicros(change.last_seen));
+  change.cordon ? put_cluster_.BindBlob(cordon) : put_cluster_.BindNull();
+  return put_cluster_.Run();
 }
 
 absl::Status Writer::Apply(const core::AdvanceCluster& change) {
@@ -322,6 +334,24 @@ absl::Status Writer::Apply(const core::RemoveCluster& change) {
 
 absl::Status Writer::Apply(const core::PutBrokerEpoch& change) {
   return put_epoch_.Start().Bind(change.epoch).Run();
+}
+
+absl::Status Writer::Apply(const core::PutUse& change) {
+  return put_use_.Start()
+      .Bind(std::string_view(change.project))
+      .Bind(std::string_view(change.user))
+      .Bind(absl::ToUnixMicros(change.at))
+      .BindReal(change.used[0])
+      .BindReal(change.used[1])
+      .BindReal(change.used[2])
+      .Run();
+}
+
+absl::Status Writer::Apply(const core::RemoveUse& change) {
+  return remove_use_.Start()
+      .Bind(std::string_view(change.project))
+      .Bind(std::string_view(change.user))
+      .Run();
 }
 
 int64_t Writer::wal_bytes() const { return wal_pages_ * kPageBytes; }

@@ -64,6 +64,8 @@ class Writer {
   absl::Status Apply(const core::RemoveCluster& change);
   absl::Status Apply(const core::PutBrokerEpoch& change);
   absl::Status Apply(const core::DeleteJob& change);
+  absl::Status Apply(const core::PutUse& change);
+  absl::Status Apply(const core::RemoveUse& change);
   // Writes the run's outcome into its job's columns, if the run is the latest.
   absl::Status PutOutcome(uint64_t job, const v1::Run& run);
   absl::Status InsertLabels(uint64_t job,
@@ -99,10 +101,11 @@ class Writer {
 
   Statement begin_, commit_;
   Statement insert_label_, put_block_;
-  Statement update_job_, update_cluster_of_job_;
+  Statement update_job_, update_cluster_of_job_, put_failed_dependency_;
   Statement edit_job_, insert_edit_, labels_, delete_label_;
   Statement put_run_, put_run_change_, put_outcome_, run_, put_usage_;
   Statement put_cluster_, advance_cluster_, remove_cluster_, put_epoch_;
+  Statement put_use_, remove_use_;
   Statement keep_numbers_, spec_of_job_, delete_job_, delete_runs_;
   Statement delete_transitions_, delete_edits_, drop_block_;
 };

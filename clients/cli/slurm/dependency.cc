@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "clients/cli/slurm/array_jobs.h"
+#include "clients/cli/slurm/muster_waits.h"
 #include "clients/cli/slurm/one_job.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/text.h"
@@ -367,9 +368,11 @@ absl::Status ExpandSingleton(client::Client& client, v1::JobSpec* spec) {
   return absl::OkStatus();
 }
 
-absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec,
-                                 std::vector<std::string>* notes) {
-  if (spec->slurm().dependency().empty()) return absl::OkStatus();
+namespace {
+
+// Puts Slurm's numbers in place of Muster's. `is_never`: it can never be fulfilled.
+absl::Status GiveToSlurm(client::Client& client, v1::JobSpec* spec, std::vector<std::string>* notes,
+                         bool* is_never) {
   const std::string written = spec->slurm().dependency();
   const bool is_any = IsAnyOf(written);
   Translator translator(&client, spec, is_any, notes);
@@ -381,6 +384,7 @@ absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec,
       never = one.status();
       continue;
     }
+    *is_never = translator.is_never();
     if (!one.ok()) return NamingTheOption(one.status());
     if (!one->empty()) {
       translated.push_back(*std::move(one));
@@ -392,6 +396,24 @@ absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec,
   if (is_any && translated.empty()) return NamingTheOption(never);
   spec->mutable_slurm()->set_dependency(Joined(translated, is_any));
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec,
+                                 std::vector<std::string>* notes) {
+  if (spec->slurm().dependency().empty()) return absl::OkStatus();
+  v1::JobSpec of_slurm = *spec;
+  bool is_never = false;
+  const absl::Status given = GiveToSlurm(client, &of_slurm, notes, &is_never);
+  if (given.ok()) {
+    *spec = std::move(of_slurm);
+    return given;
+  }
+  if (!absl::IsFailedPrecondition(given) || is_never) return given;
+  const absl::StatusOr<bool> waits = LetMusterWait(client, spec);
+  if (!waits.ok()) return NamingTheOption(waits.status());
+  return *waits ? absl::OkStatus() : given;
 }
 
 }  // namespace muster::cli

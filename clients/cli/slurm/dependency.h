@@ -32,7 +32,8 @@ absl::Status ExpandSingleton(client::Client& client, v1::JobSpec* spec);
 // otherwise than it should, or the jobs are on several clusters, or on others than the job names.
 // A job that is not there is as with Slurm 24.11: NOT_FOUND for afterok and afternotok, and a note
 // for the others, which are fulfilled. A retry is not followed: Slurm waits for the run that is
-// there now.
+// there now. If Slurm cannot wait, but Muster can (LetMusterWait), Muster waits for all of the
+// jobs: Slurm forgets those that ended long ago, so that it must not look at some of them later.
 absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec,
                                  std::vector<std::string>* notes);
 

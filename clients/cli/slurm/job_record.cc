@@ -207,6 +207,7 @@ std::string ReasonWord(const JobRecord& record) {
   if (IsKeptBack(job)) return "JobHeldUser";
   if (job.state() == v1::JOB_STATE_QUEUED) {
     if (job.has_retry_time()) return "BeginTime";
+    if (job.state_reason().code() == v1::STATE_REASON_CODE_JOB_DEPENDENCY) return "Dependency";
     // Slurm's word for it.
     const bool is_pools = job.state_reason().code() == v1::STATE_REASON_CODE_POOL_UNAVAILABLE;
     return is_pools ? "PartitionDown" : "MusterQueue";

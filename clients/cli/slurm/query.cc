@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <future>
 #include <iterator>
 #include <map>
 #include <set>
@@ -76,17 +77,41 @@ const v1::Cluster* LikelyCluster(const std::map<std::string, v1::Cluster>& clust
   return only;
 }
 
+// The parts of a spec that a record is made of, and that tell a task of an array.
+constexpr std::string_view kLeanSpec[] = {"env.SLURM_ARRAY_TASK_ID",
+                                          "env.SLURM_ARRAY_TASK_COUNT",
+                                          "env.MUSTER_ARRAY_PLACE",
+                                          "env.MUSTER_ARRAY_LIMIT",
+                                          "nodes",
+                                          "time_limit",
+                                          "placement",
+                                          "kubernetes",
+                                          "slurm.partition",
+                                          "slurm.account",
+                                          "slurm.qos",
+                                          "slurm.reservation",
+                                          "slurm.extra_options",
+                                          "slurm.tasks_per_node",
+                                          "slurm.batch_script.append"};
+
 // The jobs that the filter takes, each with its spec and its latest run.
-absl::Status AddListed(client::Client& client, const std::string& filter,
+absl::Status AddListed(client::Client& client, const std::string& filter, bool is_lean,
                        std::vector<v1::Job>* jobs) {
   v1::ListJobsRequest request;
   request.set_filter(filter);
-  request.set_include_spec(true);
+  request.set_include_spec(!is_lean);
+  if (is_lean) {
+    for (const std::string_view path : kLeanSpec)
+      request.mutable_spec_mask()->add_paths(std::string(path));
+  }
   request.set_include_latest_run(true);
   request.set_page_size(kPageSize);
   do {
     auto page = client.ListJobs(request);
     if (!page.ok()) return page.status();
+    // A broker of an earlier release does not know the mask.
+    if (is_lean && !page->jobs().empty() && !page->jobs(0).has_spec())
+      return AddListed(client, filter, /*is_lean=*/false, jobs);
     std::move(page->mutable_jobs()->begin(), page->mutable_jobs()->end(),
               std::back_inserter(*jobs));
     request.set_page_token(page->next_page_token());
@@ -96,7 +121,7 @@ absl::Status AddListed(client::Client& client, const std::string& filter,
 
 // Several are asked for together if they are in a row, as those of an array are.
 absl::StatusOr<std::vector<v1::Job>> ByIds(client::Client& client,
-                                           const std::vector<JobName>& names) {
+                                           const std::vector<JobName>& names, bool is_lean) {
   std::set<uint64_t> ids;
   absl::Status missing;
   for (const JobName& name : names) {
@@ -118,7 +143,8 @@ absl::StatusOr<std::vector<v1::Job>> ByIds(client::Client& client,
     uint64_t last = first;
     for (++at; at != ids.end() && *at == last + 1; ++at) last = *at;
     const std::string filter = fmt::format("id >= {} AND id <= {}", first, last);
-    if (absl::Status status = AddListed(client, filter, &jobs); !status.ok()) return status;
+    if (absl::Status status = AddListed(client, filter, is_lean, &jobs); !status.ok())
+      return status;
   }
   return jobs;
 }
@@ -269,16 +295,18 @@ absl::StatusOr<std::string> OwnUser() {
 
 absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const JobQuery& query) {
   if (query.is_none) return std::vector<JobRecord>();
-  const auto clusters = AllClusters(client);
-  if (!clusters.ok()) return clusters.status();
+  // Both are asked for at the same time: somebody waits for the answer.
+  auto asked = std::async(std::launch::async, [&client] { return AllClusters(client); });
   absl::StatusOr<std::vector<v1::Job>> jobs = std::vector<v1::Job>();
   if (query.ids.empty()) {
-    const absl::Status status = AddListed(client, query.filter, &*jobs);
-    if (!status.ok()) return status;
+    const absl::Status status = AddListed(client, query.filter, query.is_lean, &*jobs);
+    if (!status.ok()) jobs = status;
   } else {
-    jobs = ByIds(client, query.ids);
-    if (!jobs.ok()) return jobs.status();
+    jobs = ByIds(client, query.ids, query.is_lean);
   }
+  const auto clusters = asked.get();
+  if (!clusters.ok()) return clusters.status();
+  if (!jobs.ok()) return jobs.status();
   std::vector<JobRecord> records;
   for (v1::Job& job : *jobs) {
     const v1::Cluster* cluster = LikelyCluster(*clusters, job);

@@ -27,6 +27,8 @@ struct JobQuery {
   // A part of a filter in the broker's language: the conditions that the broker can judge by
   // itself.
   std::string filter;
+  // True: of the specs, only what tells which job it is and where it runs is needed (kLeanSpec).
+  bool is_lean = false;
 
   // Tells whether the query takes the job, apart from its ids, which are asked for in the first
   // place.

@@ -1,20 +1,25 @@
-// muster scancel: asks that jobs end.
+// muster scancel: asks that jobs end, or that they get a signal.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "clients/cli/exit_code.h"
+#include "clients/cli/signals.h"
 #include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/slurm/given.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/slurm/verbs.h"
 #include "contract/characters.h"
+#include "contract/signal_number.h"
+#include "contract/slurm_signal.h"
+#include "contract/text.h"
 
 namespace muster::cli {
 namespace {
@@ -52,18 +57,12 @@ constexpr std::array kScancelOptions = {
     Option{"version", 'V', kNone},
     Option{"wckey", 0},
 };
-constexpr std::string_view kWithSlurm =
-    "Muster sends jobs no signals, it ends them (leave the option out); use scancel itself with "
-    "Slurm's number: muster squeue -o '%i %A'";
 constexpr std::pair<std::string_view, std::string_view> kScancelRefused[] = {
-    {"batch", kWithSlurm},
     {"cron", "Muster has no such jobs"},
     {"ctld", "leave it out"},
-    {"full", kWithSlurm},
     {"hurry", "leave it out"},
     {"interactive", "look first, with muster squeue and the same options"},
     {"sibling", "Muster has no such jobs"},
-    {"signal", kWithSlurm},
     {"wckey", "leave it out"},
 };
 
@@ -81,10 +80,33 @@ absl::Status CheckLists(const client::slurm::Settings& given) {
 
 struct AskedScancel {
   JobQuery query;
-  bool is_selection = false;  // it names jobs otherwise than by their numbers
+  std::optional<SignalFlags> signal = {};  // none: the jobs are canceled
+  bool is_selection = false;               // it names jobs otherwise than by their numbers
   bool is_verbose = false;
   bool is_quiet = false;
 };
+
+// Reads -s, -b and -f. As with scancel, KILL is the default, and ends a job unless it is for the
+// batch script alone.
+absl::StatusOr<std::optional<SignalFlags>> ReadSignal(const client::slurm::Settings& given) {
+  const Setting* named = given.Find("signal");
+  SignalFlags signal{.name = std::string(contract::kKill)};
+  if (named != nullptr) {
+    signal.name = named->value;
+    if (!contract::SignalNumber(signal.name).has_value())
+      return absl::InvalidArgumentError("Unknown job signal: " + contract::Quoted(signal.name));
+  }
+  const bool is_kill =
+      contract::SignalNumber(signal.name) == contract::SignalNumber(contract::kKill);
+  if (given.Find("batch") != nullptr) {
+    signal.target = v1::SIGNAL_TARGET_BATCH;
+  } else if (is_kill) {
+    return std::optional<SignalFlags>();
+  } else if (given.Find("full") != nullptr) {
+    signal.target = v1::SIGNAL_TARGET_ALL;
+  }
+  return std::optional<SignalFlags>(std::move(signal));
+}
 
 absl::StatusOr<AskedScancel> ReadScancel(const std::vector<std::string>& words) {
   const auto read = ReadGiven(kScancelOptions, words, kScancelRefused);
@@ -93,6 +115,9 @@ absl::StatusOr<AskedScancel> ReadScancel(const std::vector<std::string>& words) 
   AskedScancel asked;
   if (absl::Status status = CheckLists(given); !status.ok()) return status;
   if (absl::Status status = ReadSelection(given, &asked.query); !status.ok()) return status;
+  absl::StatusOr<std::optional<SignalFlags>> signal = ReadSignal(given);
+  if (!signal.ok()) return signal.status();
+  asked.signal = *std::move(signal);
   if (const Setting* states = given.Find("state"); states != nullptr) {
     const absl::Status status = ReadStates(states->value, &asked.query.states);
     if (!status.ok()) return status;
@@ -113,7 +138,8 @@ absl::StatusOr<AskedScancel> ReadScancel(const std::vector<std::string>& words) 
   bool is_choice = false;
   for (const Setting& setting : given.settings) {
     const std::string_view name = setting.option->name;
-    if (name == "verbose" || name == "quiet" || name == "local") continue;
+    constexpr std::string_view kHow[] = {"verbose", "quiet", "local", "signal", "batch", "full"};
+    if (std::find(std::begin(kHow), std::end(kHow), name) != std::end(kHow)) continue;
     asked.is_selection = true;
     is_choice = is_choice || name != "clusters";  // a cluster alone says too little
   }
@@ -205,6 +231,30 @@ absl::Status CancelAll(Session& session, const AskedScancel& asked,
   return absl::OkStatus();
 }
 
+// Sends the signal to each job by itself: like scancel, this goes on if one does not get it. Sets
+// code if so.
+absl::Status SignalAll(Session& session, const AskedScancel& asked,
+                       const std::vector<uint64_t>& ids, int* code) {
+  return SendSignals(
+      session.client, ids, *asked.signal, [&](uint64_t job, const absl::Status& sent) {
+        if (sent.ok()) {
+          if (asked.is_verbose)
+            session.terminal.Err(fmt::format("scancel: Signal {} to job {}\n",
+                                             *contract::SignalNumber(asked.signal->name), job));
+          return;
+        }
+        session.terminal.Err(fmt::format("scancel: error: Kill job error on job id {}: {}\n", job,
+                                         ToStd(sent.message())));
+        *code = kError;
+      });
+}
+
+absl::Status EndOrSignal(Session& session, const AskedScancel& asked,
+                         const std::vector<uint64_t>& ids, int* code) {
+  return asked.signal.has_value() ? SignalAll(session, asked, ids, code)
+                                  : CancelAll(session, asked, ids);
+}
+
 }  // namespace
 
 int Scancel(Session& session) {
@@ -221,13 +271,14 @@ int Scancel(Session& session) {
   }
   const auto ids = Chosen(session, &*asked);
   if (!ids.ok()) return Fail(session, ids.status());
-  absl::Status status = CancelAll(session, *asked, *ids);
+  int code = kOk;
+  absl::Status status = EndOrSignal(session, *asked, *ids, &code);
   if (absl::IsNotFound(status)) {
     // One of them is not there, so none was canceled.
     const auto known = Known(session, *asked, *ids);
-    status = known.ok() ? CancelAll(session, *asked, *known) : known.status();
+    status = known.ok() ? EndOrSignal(session, *asked, *known, &code) : known.status();
   }
-  return status.ok() ? kOk : Fail(session, status);
+  return status.ok() ? code : Fail(session, status);
 }
 
 }  // namespace muster::cli

@@ -78,7 +78,10 @@ constexpr std::array kSqueueOptions = {
 };
 constexpr std::pair<std::string_view, std::string_view> kSqueueRefused[] = {
     {"licenses", "leave it out; the column %W has them"},
-    {"steps", "Muster knows jobs, not their steps; ask squeue itself with the number of %A"},
+    {"steps",
+     "Muster knows jobs and their runs; the steps within a job are Slurm's alone, and agents do "
+     "not "
+     "tell of them: ask squeue itself with the number of %A"},
     {"yaml", "use --json, or: muster list -o yaml"},
 };
 
@@ -212,8 +215,20 @@ std::string TableOf(const std::vector<JobRecord>& records, const AskedSqueue& as
   return asked.format.Lines(rows, asked.with_heading);
 }
 
+// Tells whether the columns and the order need only a part of the specs.
+bool IsLean(const AskedSqueue& asked) {
+  constexpr std::string_view kLeanLetters = "iFKAjuaPqtTMlLDpQrRNBSeVvgGUosY";
+  const auto is_lean = [&](char letter) { return kLeanLetters.find(letter) != kLeanLetters.npos; };
+  return !asked.is_json &&
+         std::all_of(asked.format.fields.begin(), asked.format.fields.end(),
+                     [&](const FormatField& field) { return is_lean(field.letter); }) &&
+         std::all_of(asked.sort.begin(), asked.sort.end(),
+                     [&](const SortKey& key) { return is_lean(key.letter); });
+}
+
 int ShowQueue(Session& session, const AskedSqueue& asked) {
   JobQuery query = asked.query;
+  query.is_lean = IsLean(asked);
   query.ended_since = absl::Now() - kMinJobAge;
   if (query.filter.empty()) {
     query.filter =

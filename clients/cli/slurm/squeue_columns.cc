@@ -427,8 +427,10 @@ std::vector<SqueueRow> SqueueRows(std::span<const JobRecord> records, const Colu
       row.values.push_back(SqueueValue(field.letter, record, now));
       if (!IsOfTask(field.letter)) common.push_back(row.values.back());
     }
-    const std::optional<contract::ArrayTask> task = contract::FindArrayTask(record.job.spec());
-    if (!each_task && task.has_value() && StateWord(record) == "PENDING") {
+    const bool may_share = !each_task && StateWord(record) == "PENDING";
+    const std::optional<contract::ArrayTask> task =
+        may_share ? contract::FindArrayTask(record.job.spec()) : std::nullopt;
+    if (task.has_value()) {
       const uint64_t array = contract::ArrayNumber(record.job.id(), *task);
       const auto [at, is_first] = shared.try_emplace({array, std::move(common)},
                                                      Shared{rows.size(), array, task->limit, {}});

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "clients/cpp/depends_on.h"
 #include "clients/cpp/skypilot/duplicates.h"
 #include "clients/cpp/skypilot/ignored.h"
 #include "clients/cpp/skypilot/tabs.h"
@@ -59,15 +60,6 @@ Header ReadHeader(YamlReader& in, Ignored& ignored, const YAML::Node& document) 
   return header;
 }
 
-absl::Status Chain(std::string_view file, const YAML::Node& second, size_t count) {
-  return absl::InvalidArgumentError(fmt::format(
-      "{}:{}:{}: the file is a chain of {} tasks, and jobs do not wait for each other yet; write "
-      "each into a file of its own and submit them one after the other (muster submit --wait FILE "
-      "exits with 0 if it succeeded), or begin the file with `name: NAME` and `execution: "
-      "parallel` if they need not wait",
-      file, second.Mark().line + 1, second.Mark().column + 1, count));
-}
-
 class TaskFileReader {
  public:
   TaskFileReader(std::string_view file, std::string_view text, const JobFileOptions& options)
@@ -92,7 +84,6 @@ class TaskFileReader {
       first = 1;
     }
     const size_t count = documents.size() - first;
-    if (count > 1 && !header.is_group) return Chain(file_, documents[first + 1], count);
     if (count > kMaxJobsInFile) {
       return absl::InvalidArgumentError(
           fmt::format("{}:{}: more than {} jobs in a file; submit several files", file_,
@@ -120,6 +111,7 @@ class TaskFileReader {
     }
     for (v1::JobSpec& one : alternatives) {
       if (one.name().empty()) one.set_name(header.name);
+      if (!header.is_group) DependOnLast(jobs_.specs, &one);
     }
     if (in.status().ok()) CheckSpec(spec, &in);
     if (!in.status().ok()) return in.status();

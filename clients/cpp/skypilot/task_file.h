@@ -13,7 +13,7 @@
 namespace muster::client::skypilot {
 
 // One task is one job. Several that a first document with `execution: parallel` makes a group are a
-// job each. Several without are a chain, which is refused: jobs do not wait for each other yet.
+// job each. Several without are a chain: each job depends on the success of the one before it.
 // `documents` are those of `text`. INVALID_ARGUMENT: one line for each problem.
 absl::StatusOr<JobFile> ReadTasks(std::string_view file, std::string_view text,
                                   const std::vector<YAML::Node>& documents,

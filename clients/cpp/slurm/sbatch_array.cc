@@ -91,8 +91,11 @@ absl::StatusOr<std::vector<contract::ArrayTask>> ParseArray(std::string_view tex
     for (uint64_t id = range->first; id <= range->last; id += range->step) {
       ids.insert(static_cast<uint32_t>(id));
       if (ids.size() > contract::kMaxArrayTasks) {
-        return BadArray(fmt::format("use at most {} tasks; submit the others with another --array",
-                                    contract::kMaxArrayTasks));
+        return BadArray(
+            fmt::format("use at most {} tasks, as many as one call of the broker takes "
+                        "(SubmitJobs); submit the "
+                        "others with another --array",
+                        contract::kMaxArrayTasks));
       }
     }
   }

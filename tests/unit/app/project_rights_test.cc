@@ -24,6 +24,7 @@
 #include "broker/app/rerun_jobs.h"
 #include "broker/app/rights.h"
 #include "broker/app/run_logs.h"
+#include "broker/app/signal_jobs.h"
 #include "broker/app/submit_jobs.h"
 #include "broker/app/update_job.h"
 #include "broker/app/watch_jobs.h"
@@ -40,6 +41,7 @@ const std::set<std::string_view> kWithoutJob = {
     "ClustersService.GetCluster",      "ClustersService.CheckCluster",
     "ClustersService.DescribeCluster", "ClustersService.ForgetCluster",
     "ClustersService.InviteCluster",   "ClustersService.RevokeCluster",
+    "ClustersService.CordonCluster",   "ClustersService.UncordonCluster",
     "IdentityService.WhoAmI",          "IdentityService.CreateToken",
     "IdentityService.ListTokens",      "IdentityService.RevokeToken",
     "ProjectsService.CreateProject",   "ProjectsService.UpdateProject",
@@ -174,6 +176,15 @@ class ProjectRightsTest : public AppTest {
       request.add_job_ids(target.id);
       return Await<v1::RerunJobsResponse>(
                  [&](RerunDone done) { RerunJobs(who, services_, request, std::move(done)); })
+          .status();
+    };
+    calls["JobsService.SignalJobs"] = [this](const Principal& who, const Target& target) {
+      v1::SignalJobsRequest request;
+      request.add_job_ids(target.id);
+      request.set_signal("USR1");
+      return Await<std::vector<SentSignal>>([&](SignalJobsDone done) {
+               SignalJobs(who, services_, request, absl::InfiniteFuture(), std::move(done));
+             })
           .status();
     };
     calls["JobsService.GetJob"] = [this](const Principal& who, const Target& target) {

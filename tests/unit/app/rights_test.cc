@@ -40,8 +40,9 @@ TEST(Rights, AnOperatorMayDoEverythingButSayWhoComesInAndReadTheAuditLog) {
 TEST(Rights, AViewerSeesAllJobsAndChangesNone) {
   EXPECT_TRUE(Authorize(With(Role::kViewer), UseCase::kReadJobs)->is_all());
   EXPECT_TRUE(Authorize(With(Role::kViewer), UseCase::kReadLogs)->is_all());
-  for (const UseCase use_case : {UseCase::kSubmitJobs, UseCase::kChangeJobs, UseCase::kBringFiles,
-                                 UseCase::kForgetClusters, UseCase::kAskClusters}) {
+  for (const UseCase use_case :
+       {UseCase::kSubmitJobs, UseCase::kChangeJobs, UseCase::kBringFiles, UseCase::kForgetClusters,
+        UseCase::kCordonClusters, UseCase::kAskClusters}) {
     EXPECT_TRUE(absl::IsPermissionDenied(Authorize(With(Role::kViewer), use_case).status()));
   }
 }

@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "broker/app/change_jobs.h"
 #include "broker/app/check_cluster.h"
+#include "broker/app/cordon_cluster.h"
 #include "broker/app/count_jobs.h"
 #include "broker/app/fetch_files.h"
 #include "broker/app/forget_cluster.h"
@@ -174,7 +175,7 @@ TEST_F(ScopesTest, NeitherHistoryNorLogsNorChangesOfTheJobsOfOthersAreThere) {
   }
 }
 
-TEST_F(ScopesTest, OnlyThoseWithTheRightForgetClustersOrAskTheirAgents) {
+TEST_F(ScopesTest, OnlyThoseWithTheRightForgetOrCordonClustersOrAskTheirAgents) {
   const auto checked = Await<v1::CheckClusterResponse>([&](CheckClusterDone done) {
     CheckCluster(carol_, services_, {}, absl::InfiniteFuture(), std::move(done));
   });
@@ -182,6 +183,12 @@ TEST_F(ScopesTest, OnlyThoseWithTheRightForgetClustersOrAskTheirAgents) {
   const auto forgotten = Await<v1::ForgetClusterResponse>(
       [&](ForgetDone done) { ForgetCluster(carol_, services_, {}, std::move(done)); });
   EXPECT_TRUE(absl::IsPermissionDenied(forgotten.status())) << forgotten.status();
+  const auto cordoned = Await<v1::CordonClusterResponse>(
+      [&](CordonDone done) { CordonCluster(carol_, services_, {}, std::move(done)); });
+  EXPECT_TRUE(absl::IsPermissionDenied(cordoned.status())) << cordoned.status();
+  const auto uncordoned = Await<v1::UncordonClusterResponse>(
+      [&](UncordonDone done) { UncordonCluster(carol_, services_, {}, std::move(done)); });
+  EXPECT_TRUE(absl::IsPermissionDenied(uncordoned.status())) << uncordoned.status();
 }
 
 TEST_F(ScopesTest, WhoHasNoRoleIsRefusedByEachUseCase) {

@@ -168,7 +168,7 @@ TEST_F(ProjectsTest, AFileOfANewerReleaseIsRefused) {
   projects_.reset();
   {
     const auto database = Database::Open(path(), SQLITE_OPEN_READWRITE, {});
-    ASSERT_TRUE((*database)->Execute("PRAGMA user_version = 2").ok());
+    ASSERT_TRUE((*database)->Execute("PRAGMA user_version = 3").ok());
   }
   const absl::Status status = Projects::Open(path()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;

@@ -54,5 +54,55 @@ TEST_F(CommandTest, ATaskThatTakesAClusterForOneOfAnotherKindIsTold) {
     EXPECT_THAT(told(right), Not(HasSubstr("of kind"))) << right;
 }
 
+TEST_F(CommandTest, ClustersCordonSendsTheReasonAndShowsTheCordon) {
+  v1::CordonClusterRequest seen;
+  broker_.cordon_cluster =
+      [&](const v1::CordonClusterRequest& request) -> absl::StatusOr<v1::CordonClusterResponse> {
+    seen = request;
+    v1::CordonClusterResponse response;
+    response.mutable_cluster()->set_name(request.name());
+    response.mutable_cluster()->set_active_runs(2);
+    return response;
+  };
+  const Outcome cordoned = Run({"clusters", "cordon", "lab", "--reason", "new drivers"});
+  EXPECT_EQ(cordoned.code, 0) << cordoned.err;
+  EXPECT_EQ(seen.name(), "lab");
+  EXPECT_EQ(seen.reason(), "new drivers");
+  EXPECT_FALSE(seen.drain());
+  EXPECT_THAT(cordoned.err, HasSubstr("cluster lab takes no new runs; 2 active runs there"));
+  EXPECT_EQ(Run({"clusters", "cordon", "lab", "-q"}).out, "lab\n");
+
+  broker_.list_clusters = [](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
+    v1::ListClustersResponse page;
+    v1::Cluster* cluster = page.add_clusters();
+    cluster->set_name("lab");
+    cluster->set_state(v1::CLUSTER_STATE_CONNECTED);
+    cluster->mutable_cordon()->set_user("ann");
+    cluster->mutable_cordon()->set_reason("new drivers");
+    return page;
+  };
+  const std::string listed = Run({"clusters"}).out;
+  EXPECT_THAT(listed, HasSubstr("CORDONED"));
+  EXPECT_THAT(listed, HasSubstr("cordoned by ann since"));
+}
+
+TEST_F(CommandTest, ClustersUncordonTakesNoReason) {
+  std::string name;
+  broker_.uncordon_cluster = [&](const v1::UncordonClusterRequest& request)
+      -> absl::StatusOr<v1::UncordonClusterResponse> {
+    name = request.name();
+    v1::UncordonClusterResponse response;
+    response.mutable_cluster()->set_name(request.name());
+    return response;
+  };
+  const Outcome done = Run({"clusters", "uncordon", "lab"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(name, "lab");
+  EXPECT_THAT(done.err, HasSubstr("cluster lab takes runs"));
+  EXPECT_EQ(Run({"clusters", "uncordon", "lab", "--reason", "x"}).code, 2);
+  EXPECT_EQ(Run({"clusters", "lab", "--reason", "x"}).code, 2);
+  EXPECT_EQ(Run({"clusters", "lift", "lab"}).code, 2);
+}
+
 }  // namespace
 }  // namespace muster::cli

@@ -296,17 +296,19 @@ TEST_F(SlurmVerbsTest, ADependencyOnAJobOfMustersGetsSlurmsNumberAndItsCluster) 
   ASSERT_EQ(submitted_.size(), 1u);
   EXPECT_EQ(submitted_[0].spec().slurm().dependency(), "afterok:4711");
   EXPECT_THAT(submitted_[0].spec().placement().clusters(), ElementsAre("lab"));
-  EXPECT_THAT(Run({"sbatch", "-d", "afterok:7", "-M", "far", script}).err,
-              HasSubstr("job 7 is on cluster lab, and this one is for far"));
+  EXPECT_EQ(Run({"sbatch", "-d", "afterok:7", "-M", "far", script}).code, 0);
+  ASSERT_EQ(submitted_.size(), 2u);
+  EXPECT_EQ(submitted_[1].spec().depends_on(0).job_id(), 7u) << "Muster waits over clusters";
+  EXPECT_THAT(submitted_[1].spec().placement().clusters(), ElementsAre("far"));
   const Outcome unknown = Run({"sbatch", "-d", "afterok:99", script});
   EXPECT_EQ(unknown.code, 1);
   EXPECT_THAT(unknown.err, HasSubstr("--dependency: no such job"));
   EXPECT_THAT(Run({"sbatch", "-d", "afternotok:99?afterok:7", script}).err,
               HasSubstr("--dependency: no such job"));
   broker_.watch_jobs = [](const auto&, const auto&) { return absl::OkStatus(); };
-  EXPECT_THAT(Run({"sbatch", "-d", "afterok:8", script}).err,
+  EXPECT_THAT(Run({"sbatch", "-d", "after:8", script}).err,
               HasSubstr("--dependency: job 8 has no number of Slurm's yet"));
-  EXPECT_EQ(submitted_.size(), 1u);
+  EXPECT_EQ(submitted_.size(), 2u);
 }
 
 // As Slurm 24.11 does it; 22.05 takes afterok and afternotok for fulfilled, too.
@@ -326,7 +328,7 @@ TEST_F(SlurmVerbsTest, ADependencyOnAJobThatIsNotThereIsFulfilledUnlessItAsksHow
   EXPECT_EQ(Run({"sbatch", "-d", "afternotok:99", script}).code, 1);
 }
 
-TEST_F(SlurmVerbsTest, ADependencyThatSlurmCannotKeepIsRefusedAtOnceWithWhatDoes) {
+TEST_F(SlurmVerbsTest, MusterWaitsForEndsWhereSlurmCannot) {
   const std::string script = WriteScript("#!/bin/sh\ntrue\n");
   // A caller that waits for a step waits in vain.
   broker_.watch_jobs = [this](const auto&, const auto& write) {
@@ -341,33 +343,45 @@ TEST_F(SlurmVerbsTest, ADependencyThatSlurmCannotKeepIsRefusedAtOnceWithWhatDoes
     if (request.name() == "kube") response.mutable_cluster()->set_kind(v1::CLUSTER_KIND_KUBERNETES);
     return response;
   };
+  // "8 SUCCEEDED": what depends_on has; else what the command says.
+  const auto sent_for = [&](const std::string& dependency) {
+    submitted_.clear();
+    const Outcome outcome = Run({"sbatch", "-d", dependency, script});
+    if (submitted_.empty()) return outcome.err;
+    EXPECT_EQ(submitted_[0].spec().slurm().dependency(), "") << dependency;
+    EXPECT_THAT(submitted_[0].spec().placement().clusters(), IsEmpty());
+    std::string sent;
+    for (const v1::JobDependency& one : submitted_[0].spec().depends_on())
+      sent += fmt::format("{} {};", one.job_id(), v1::JobOutcome_Name(one.outcome()).substr(12));
+    return sent;
+  };
   jobs_[1].mutable_runs(0)->set_cluster("kube");
   const absl::Time start = absl::Now();
-  const Outcome outcome = Run({"sbatch", "-d", "afterok:8", script});
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_EQ(outcome.err,
-            "muster: --dependency: job 8 is on cluster kube, which is of kind kubernetes, and only "
-            "Slurm lets jobs wait for each other; have Muster wait: muster wait 8 && muster sbatch "
-            "...\n");
-  EXPECT_THAT(Run({"sbatch", "-d", "afternotok:8", script}).err, HasSubstr("muster wait 8 || "));
-  EXPECT_THAT(Run({"sbatch", "-d", "afterany:8", script}).err, HasSubstr("muster wait 8; "));
-  EXPECT_THAT(Run({"sbatch", "-d", "after:8", script}).err, HasSubstr("once job 8 is RUNNING"));
-  EXPECT_THAT(Run({"sbatch", "-d", "afterok:8:7", script}).err,
-              HasSubstr("muster wait 8 7 && muster sbatch"));
+  EXPECT_EQ(sent_for("afterok:8"), "8 SUCCEEDED;");
+  EXPECT_EQ(sent_for("afternotok:8"), "8 FAILED;");
+  EXPECT_EQ(sent_for("afterany:8"), "8 ENDED;");
+  EXPECT_EQ(sent_for("afterok:7:8"), "7 SUCCEEDED;8 SUCCEEDED;") << "Slurm may forget job 7";
+  EXPECT_EQ(sent_for("afterany:8,afterok:8,afterany:99"), "8 SUCCEEDED;");
+  const std::string is_kube =
+      "job 8 is on cluster kube, which is of kind kubernetes, and only Slurm";
+  for (const char* other : {"after:8", "afterok:8?afterok:7", "afterok:8,afternotok:8"})
+    EXPECT_THAT(sent_for(other), HasSubstr(is_kube)) << other;
+  EXPECT_THAT(sent_for("after:8"), HasSubstr("once job 8 is RUNNING"));
   jobs_[1].set_state(v1::JOB_STATE_QUEUED);
   jobs_[1].clear_runs();
   jobs_[1].set_held(true);
-  EXPECT_THAT(Run({"sbatch", "-d", "afterok:8", script}).err,
+  EXPECT_EQ(sent_for("afterok:8"), "8 SUCCEEDED;");
+  EXPECT_THAT(sent_for("after:8"),
               HasSubstr("job 8 is held, and no cluster has it, so that Slurm cannot wait for it; "
-                        "let it go first (muster release 8), or have Muster wait: muster wait 8"));
+                        "let it go first (muster release 8)"));
   EXPECT_LT(absl::Now() - start, kMaxNumberWait / 2) << "none of them waits";
-  EXPECT_THAT(submitted_, IsEmpty());
   // It may get a cluster any moment.
   jobs_[1].set_held(false);
   *jobs_[1].mutable_state_reason() =
       client::Because("cluster \"lab\": the job fits, but the cluster's agent is not connected");
+  EXPECT_EQ(sent_for("afterok:8"), "8 SUCCEEDED;");
   EXPECT_THAT(
-      Run({"sbatch", "-d", "afterok:8", script}).err,
+      sent_for("after:8"),
       HasSubstr(
           "job 8 is QUEUED, and no cluster has it, so that Slurm cannot wait for it "
           "(cluster \"lab\": the job fits, but the cluster's agent is not connected); submit"));
@@ -400,7 +414,8 @@ TEST_F(SlurmVerbsTest, ADependencyOnAJobThatHasEndedIsDecidedAtOnce) {
   jobs_[0].set_state(v1::JOB_STATE_QUEUED);
   jobs_[0].mutable_runs(0)->set_state(v1::RUN_STATE_FAILED);
   broker_.watch_jobs = [](const auto&, const auto&) { return absl::OkStatus(); };
-  EXPECT_THAT(sent_for("afterok:7"), HasSubstr("job 7 is QUEUED, and no cluster has it"));
+  EXPECT_EQ(sent_for("afterok:7"), "");
+  EXPECT_EQ(submitted_[0].spec().depends_on(0).job_id(), 7u) << "Muster follows its retries";
 }
 
 TEST_F(SlurmVerbsTest, OneOfSeveralConditionsIsEnoughForADependencyWithQuestionMarks) {

@@ -120,7 +120,7 @@ TEST_F(SlurmVerbsTest, AProcessOfAMachineIsNoNumberOfSlurms) {
 TEST_F(SlurmVerbsTest, WhatCannotBeHonouredIsRefusedByName) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"squeue", "--yaml"}, "--yaml is not taken; use --json, or: muster list -o yaml"},
-      {{"squeue", "-s"}, "--steps is not taken; Muster knows jobs, not their steps"},
+      {{"squeue", "-s"}, "--steps is not taken; Muster knows jobs and their runs"},
       {{"squeue", "-i", "0"}, "--iterate: \"0\" is no number of seconds"},
       {{"squeue", "-t", "bogus"}, "Invalid job state specified: \"bogus\""},
       {{"squeue", "-j", "7_x"}, "Invalid job id specified: \"7_x\""},
@@ -128,9 +128,8 @@ TEST_F(SlurmVerbsTest, WhatCannotBeHonouredIsRefusedByName) {
       {{"squeue", "7"}, "unrecognized argument \"7\""},
       {{"scancel"}, "No job identification provided"},
       {{"scancel", "-M", "lab"}, "No job identification provided"},
-      {{"scancel", "-s", "USR1", "7"},
-       "--signal is not taken; Muster sends jobs no signals, it ends them"},
-      {{"scancel", "-b", "7"}, "--batch is not taken; Muster sends jobs no signals"},
+      {{"scancel", "-s", "99", "7"}, "Unknown job signal: \"99\""},
+      {{"scancel", "-s", "USR1"}, "No job identification provided"},
       {{"scancel", "7.0"}, "Invalid job id specified"},
       {{"sacct", "-o", "Nosuch"}, "Invalid field requested: \"Nosuch\""},
       {{"sacct", "-S", "soon"}, "Invalid time specification: \"soon\""},

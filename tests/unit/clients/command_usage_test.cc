@@ -54,7 +54,8 @@ TEST_F(CommandTest, AValueThatCannotBeMeantIsUsageNamingOptionValueAndRange) {
       {{"run", "--nodes", "2", "echo", "-n", "hi"},
        "put the command after --, as in: muster run -- echo -n hi\n"},
       {{"run", "x", "--", "y"}, "\"x\" is more than muster run takes"},
-      {{"clusters", "a", "b"}, "write muster clusters [NAME], clusters invite NAME or"}};
+      {{"clusters", "a", "b"},
+       "write muster clusters [NAME], clusters invite NAME, clusters revoke NAME"}};
   for (const auto& [arguments, says] : cases) {
     const Outcome outcome = Run(arguments);
     EXPECT_EQ(outcome.code, 2) << says << outcome.err;

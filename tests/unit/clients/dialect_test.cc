@@ -82,7 +82,7 @@ TEST(DialectOfAFile, IsSaidWhereTheReadingsDifferAndNothingTells) {
   std::string many = "run: x";
   for (int i = 1; i < 12; ++i) absl::StrAppend(&many, "\n---\nrun: x\nworkdir: /d", i);
   EXPECT_THAT(Remark(many), HasSubstr("; and 3 more; its 12 documents"));
-  // A chain of tasks would be refused, which is no other meaning.
+  // A task of a chain that would be refused is no other meaning.
   EXPECT_EQ(Remark("run: x\nresources: {memory: 32GB}\n---\nrun: y\n"
                    "resources: {memory: 16G}"),
             "");

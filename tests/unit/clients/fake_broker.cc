@@ -79,6 +79,10 @@ class JobsService final : public v1::JobsService::Service {
                          v1::RerunJobsResponse* out) override {
     return Unary(hooks_.rerun_jobs, *in, out);
   }
+  grpc::Status SignalJobs(grpc::ServerContext*, const v1::SignalJobsRequest* in,
+                          v1::SignalJobsResponse* out) override {
+    return Unary(hooks_.signal_jobs, *in, out);
+  }
   grpc::Status HoldJobs(grpc::ServerContext*, const v1::HoldJobsRequest* in,
                         v1::HoldJobsResponse* out) override {
     return Unary(hooks_.hold_jobs, *in, out);
@@ -121,6 +125,16 @@ class ClustersService final : public v1::ClustersService::Service {
                           v1::GetClusterResponse* out) override {
     return Unary(hooks_.get_cluster, *in, out);
   }
+  grpc::Status CordonCluster(grpc::ServerContext*, const v1::CordonClusterRequest* in,
+                             v1::CordonClusterResponse* out) override {
+    return Unary(hooks_.cordon_cluster, *in, out);
+  }
+
+  grpc::Status UncordonCluster(grpc::ServerContext*, const v1::UncordonClusterRequest* in,
+                               v1::UncordonClusterResponse* out) override {
+    return Unary(hooks_.uncordon_cluster, *in, out);
+  }
+
   grpc::Status ForgetCluster(grpc::ServerContext*, const v1::ForgetClusterRequest* in,
                              v1::ForgetClusterResponse* out) override {
     return Unary(hooks_.forget_cluster, *in, out);

@@ -40,12 +40,15 @@ class FakeBroker {
   Answer<v1::UpdateJobRequest, v1::UpdateJobResponse> update_job;
   Answer<v1::RerunJobsRequest, v1::RerunJobsResponse> rerun_jobs;
   Answer<v1::CancelJobsRequest, v1::CancelJobsResponse> cancel_jobs;
+  Answer<v1::SignalJobsRequest, v1::SignalJobsResponse> signal_jobs;
   Answer<v1::HoldJobsRequest, v1::HoldJobsResponse> hold_jobs;
   Answer<v1::ReleaseJobsRequest, v1::ReleaseJobsResponse> release_jobs;
   Answer<v1::PlanJobRequest, v1::PlanJobResponse> plan_job;
   Answer<v1::ListClustersRequest, v1::ListClustersResponse> list_clusters;
   Answer<v1::GetClusterRequest, v1::GetClusterResponse> get_cluster;
   Answer<v1::ForgetClusterRequest, v1::ForgetClusterResponse> forget_cluster;
+  Answer<v1::CordonClusterRequest, v1::CordonClusterResponse> cordon_cluster;
+  Answer<v1::UncordonClusterRequest, v1::UncordonClusterResponse> uncordon_cluster;
   Answer<v1::CheckClusterRequest, v1::CheckClusterResponse> check_cluster;
   Answer<v1::DescribeClusterRequest, v1::DescribeClusterResponse> describe_cluster;
   Stream<v1::WatchJobsRequest, v1::WatchJobsResponse> watch_jobs;

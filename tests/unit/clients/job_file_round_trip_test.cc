@@ -95,6 +95,8 @@ const KeptSpec kKeptSpecs[] = {
         })"},
     {"Secrets", R"(command { script: "x" } secrets { variable: "HF_TOKEN" name: "hf" }
                    secrets { variable: "KEY" name: "deploy-key" as_file: true })"},
+    {"DependsOn", R"(command { script: "x" } depends_on { job_id: 12 outcome: JOB_OUTCOME_FAILED }
+                     depends_on { job_id: 13 })"},
     {"KubernetesQueue", R"(command { script: "x" } kubernetes { queue: "team" })"},
     {"EmptySections", R"(command { script: "x" } slurm { container { } } image: "ubuntu"
                          retry { } placement { } resources { })"},

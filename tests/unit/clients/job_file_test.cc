@@ -110,6 +110,14 @@ INSTANTIATE_TEST_SUITE_P(
         GoodFile{
             "Slurm", "run: x\nslurm: {partition: 'a,b', exclusive: true, tasks_per_node: 4}",
             "command { script: 'x' } slurm { partition: 'a,b' exclusive: true tasks_per_node: 4 }"},
+        GoodFile{"DependsOnOneJob", "run: x\ndepends_on: 12",
+                 "command { script: 'x' } depends_on { job_id: 12 }"},
+        GoodFile{"DependsOnSeveral",
+                 "run: x\ndepends_on: [12, {job: 13, outcome: ended}, {job_id: '14', outcome: "
+                 "JOB_OUTCOME_FAILED}]",
+                 "command { script: 'x' } depends_on { job_id: 12 } "
+                 "depends_on { job_id: 13 outcome: JOB_OUTCOME_ENDED } "
+                 "depends_on { job_id: 14 outcome: JOB_OUTCOME_FAILED }"},
         GoodFile{"Anchors", "env: &e {A: 1}\nlabels: {a: &v x, b: *v}\nrun: x",
                  "command { script: 'x' } env { key: 'A' value: '1' } "
                  "labels { key: 'a' value: 'x' } labels { key: 'b' value: 'x' }"},
@@ -222,6 +230,16 @@ INSTANTIATE_TEST_SUITE_P(
                 "t.yaml:3:18: file_mounts.a:", "inputs"},
         BadFile{"Array", "run: x\narray: {size: 3}", "t.yaml:2:8: array: Muster has no array yet",
                 "submit a job for each task"},
+        BadFile{"DependsOnAName", "run: x\ndepends_on: prep", "t.yaml:2:13: depends_on: ",
+                "\"prep\" is neither the number of a job nor the name of a document before"},
+        BadFile{"DependsOnNothing", "run: x\ndepends_on: [{outcome: ended}]",
+                "t.yaml:2:14: depends_on[0]: ", "names no job"},
+        BadFile{"DependsOnAJobTwice", "run: x\ndepends_on: [12, {job: 12}]",
+                "t.yaml:2:24: depends_on[1].job: ", "12 is there twice"},
+        BadFile{"DependsOnAnOtherEnd", "run: x\ndepends_on: {job: 12, outcome: good}",
+                "t.yaml:2:32: depends_on.outcome: ", "not one of succeeded, failed, ended"},
+        BadFile{"Dependencies", "run: x\ndependencies: [12]",
+                "t.yaml:2:1: dependencies: ", "write depends_on"},
         BadFile{"SecretsVariable", "run: x\ntime: 1h\nsecrets: {1A: hf}",
                 "t.yaml:3:15: secrets.1A: ", "not a variable's name"},
         BadFile{"SecretsName", "run: x\ntime: 1h\nsecrets: {A: a/b}",
@@ -355,6 +373,23 @@ TEST(JobFile, ListsNoFieldsThatAreNotBuilt) {
   const std::string message = Parse("zzzzz1: 1\n");
   EXPECT_THAT(message, HasSubstr("known here"));
   EXPECT_THAT(message, Not(HasSubstr("dependencies")));
+}
+
+TEST(JobFile, ADocumentDependsOnEarlierOnesByTheirNames) {
+  const auto jobs =
+      ParseJobFile("t.yaml",
+                   "name: prep\nrun: a\n---\nname: train\nrun: b\ndepends_on: prep\n---\nrun: c\n"
+                   "depends_on: [{job: train, outcome: ended}, 7]\n");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_EQ(jobs->specs[1].depends_on(0).request(), 1u);
+  EXPECT_EQ(jobs->specs[2].depends_on(0).request(), 2u);
+  EXPECT_EQ(jobs->specs[2].depends_on(0).outcome(), v1::JOB_OUTCOME_ENDED);
+  EXPECT_EQ(jobs->specs[2].depends_on(1).job_id(), 7u);
+  EXPECT_THAT(Parse("run: a\ndepends_on: b\n---\nname: b\nrun: b\n"),
+              HasSubstr("t.yaml:2:13: depends_on: \"b\" is neither"))
+      << "it comes later";
+  EXPECT_THAT(Parse("name: a\nrun: a\n---\nname: a\nrun: b\n---\nrun: c\ndepends_on: a\n"),
+              HasSubstr("is the name of several documents"));
 }
 
 TEST(JobFile, OfAWholeJobOnlyItsSpecIsAskedFor) {

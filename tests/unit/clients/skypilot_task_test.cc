@@ -108,9 +108,12 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"HeaderWithExecution",
             "name: pipe\nexecution: serial\n---\nname: t\nrun: x\nnum_nodes: 1", RUN_X "name: 't'"},
         Row{"Chain", "name: pipe\n---\nrun: a\n---\nrun: b",
-            "t.yaml:5:1: the file is a chain of 2 tasks|muster submit --wait"},
-        Row{"ChainWithoutHeader", "num_nodes: 1\nrun: a\n---\nrun: b",
-            "t.yaml:4:1: the file is a chain of 2 tasks"},
+            "name: 'pipe' command { script: '" BASH "a' } --- name: 'pipe' command { script: '" BASH
+            "b' } depends_on { request: 1 outcome: JOB_OUTCOME_SUCCEEDED }"},
+        Row{"ChainWithoutHeader", "num_nodes: 1\nrun: x\n---\nrun: b\n---\nrun: c",
+            RUN_X " --- command { script: '" BASH
+                  "b' } depends_on { request: 1 outcome: JOB_OUTCOME_SUCCEEDED } --- command { "
+                  "script: '" BASH "c' } depends_on { request: 2 outcome: JOB_OUTCOME_SUCCEEDED }"},
         Row{"Group", "name: g\nexecution: parallel\n---\nname: a\nrun: x\n---\nname: b\nrun: y",
             "name: 'a' command { script: '" BASH "x' } --- name: 'b' command { script: '" BASH
             "y' }"},

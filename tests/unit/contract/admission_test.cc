@@ -1,5 +1,6 @@
 #include "contract/admission.h"
 
+#include "contract/task_array.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -419,6 +420,22 @@ TEST(AdmissionTest, OnSlurmStatusJsonNeedsAPlaceForResults) {
   spec.clear_results_directory();
   facts.set_results_root("/lustre/results");
   EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+}
+
+TEST(AdmissionTest, AnArrayNeedsItsHighestIndexBelowMaxArraySize) {
+  v1::AdmissionFacts facts;
+  v1::JobSpec spec;
+  spec.mutable_slurm()->mutable_batch_script();
+  SetArrayTask({.id = 3, .count = 2, .min_id = 3, .max_id = 1000}, &spec);
+  facts.mutable_slurm();
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty()) << "an agent that does not tell";
+  facts.mutable_slurm()->set_max_array_size(1001);
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+  facts.mutable_slurm()->set_max_array_size(1000);
+  EXPECT_EQ(RefusalText(Judged(spec, facts).refusals),
+            "--array: the index 1000 is too high for cluster k8s, "
+            "whose slurm.conf allows 0 to 999 "
+            "(MaxArraySize=1000); use lower indexes, or name another cluster");
 }
 
 // ---- warnings

@@ -26,6 +26,8 @@ bool IsExpected(JobStage stage, JobEvent event) {
   if (event == kAssign) return stage == JobStage::kQueued;
   if (event == kCancel) return !IsCancelAsked(stage);
   if (event == kRelease) return IsHeld(stage);
+  // Its run is the proof that a job's dependencies were met.
+  if (event == kDependencyFails) return !IsOnCluster(stage);
   if (event == kHold) {
     return !IsHeld(stage) && !IsCancelAsked(stage) && (is_pending || stage == JobStage::kQueued);
   }
@@ -100,6 +102,17 @@ TEST(JobTransitions, OfWishesChangeNothingElse) {
     EXPECT_EQ(IsReleased(*next), event == kRelease && IsOnCluster(stage));
     const bool ends = event == kCancel && !IsOnCluster(stage);
     EXPECT_EQ(StateOf(*next), ends ? v1::JOB_STATE_CANCELED : StateOf(stage));
+  });
+}
+
+TEST(JobTransitions, FailAJobWhoseDependencyFailsWithoutARun) {
+  ForEachPair([](JobStage stage, JobEvent event) {
+    if (event != kDependencyFails) return;
+    const auto next = Next(stage, event);
+    EXPECT_EQ(next.has_value(), StateOf(stage) == v1::JOB_STATE_QUEUED);
+    if (next) {
+      EXPECT_EQ(StateOf(*next), v1::JOB_STATE_FAILED);
+    }
   });
 }
 

@@ -349,39 +349,22 @@ TEST(NormalizeJobSpec, RefusesAnImageOrAMountThatNobodyCanMean) {
   }
 }
 
-TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
-  const std::vector<BadCase> cases = {
-      {"resources.gpus[1]",
-       [](auto* s) {
-         s->mutable_resources()->add_gpus()->set_count_millis(1000);
-         s->mutable_resources()->add_gpus()->set_count_millis(1000);
-       }},
-  };
-  for (const BadCase& bad : cases) {
-    const absl::Status status = NormalizeJobSpec(Edited(bad.edit)).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << bad.field;
-    const auto info = GetErrorInfo(status);
-    ASSERT_TRUE(info) << bad.field;
-    EXPECT_EQ(info->reason(), "FIELD_NOT_HONOURED");
-    EXPECT_EQ(info->metadata().at("field"), bad.field);
-    EXPECT_THAT(std::string(status.message()), HasSubstr(bad.field));
-  }
-}
-
-TEST(NormalizeJobSpec, SaysOfAFieldThatIsNotHonouredYetWhatToDoInstead) {
+TEST(NormalizeJobSpec, RefusesGpusOfTwoTypesAndSaysWhatToDoInstead) {
   const v1::JobSpec spec = Edited([](auto* s) {
     s->mutable_resources()->add_gpus()->set_count_millis(1000);
     s->mutable_resources()->add_gpus()->set_count_millis(1000);
   });
-  EXPECT_EQ(
-      std::string(NormalizeJobSpec(spec).status().message()),
-      "no kind of cluster honours yet: resources.gpus[1] (ask for GPUs of one type, or submit "
-      "several jobs)");
+  const absl::Status status = NormalizeJobSpec(spec).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  const auto bad = GetBadRequest(status);
+  ASSERT_TRUE(bad.has_value());
+  EXPECT_EQ(bad->field_violations(0).field(), "resources.gpus[1]");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("submit several jobs"));
 }
 
 TEST(NormalizeJobSpec, KnowsEachFieldThatItsMessageHas) {
   // A field added to JobSpec needs a rule: a limit, or a refusal. Then this number follows.
-  EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 23);
+  EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 24);
   EXPECT_EQ(v1::Resources::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::Placement::descriptor()->field_count(), 2);
   EXPECT_EQ(v1::SlurmOptions::descriptor()->field_count(), 22);

@@ -116,6 +116,7 @@ void CoreTest::Restart() {
   auto restored = store_.Restore(now_);
   ASSERT_TRUE(restored.ok()) << restored.status();
   restored->limits = std::make_shared<const contract::PlaceLimits>(limits_);
+  restored->shares = std::make_shared<const contract::ProjectShares>(shares_);
   core_ = std::make_unique<Core>(options_, *std::move(restored));
   shown_.clear();
   Look();
@@ -148,7 +149,7 @@ T CoreTest::TakeReply() {
 }
 
 CoreTest::Submitted CoreTest::Submit(std::vector<SubmitItem> items, bool validate_only) {
-  Do(core::Submit{++last_ticket_, std::move(items), "alice", validate_only});
+  Do(core::Submit{++last_ticket_, std::move(items), user_, validate_only});
   return {ResultOf(TakeReply<SubmitReply>())};
 }
 
@@ -187,6 +188,12 @@ void CoreTest::Limit(contract::PlaceLimits limits) {
   EXPECT_FALSE(TakeReply<StatusReply>().refusal.has_value());
 }
 
+void CoreTest::Share(contract::ProjectShares shares) {
+  shares_ = std::move(shares);
+  Do(SetShares{++last_ticket_, std::make_shared<const contract::ProjectShares>(shares_)});
+  EXPECT_FALSE(TakeReply<StatusReply>().refusal.has_value());
+}
+
 void CoreTest::Look() {
   for (ShownCluster& each : core_->TakeShownClusters(now_)) {
     shown_.erase(each.name);
@@ -202,7 +209,7 @@ ClusterViews CoreTest::Views() const {
 
 v1::StateReason CoreTest::Explain(uint64_t job) {
   EXPECT_EQ(Job(job).state(), v1::JOB_STATE_QUEUED);
-  return WhyQueued(RequirementsOf(Job(job).spec()), Views(), limits_);
+  return WhyQueued(RequirementsOf(Job(job).spec()), Views(), limits_, now_);
 }
 
 std::vector<v1::Cluster> CoreTest::Clusters() { return ListClusters({}).clusters; }

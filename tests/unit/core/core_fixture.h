@@ -68,6 +68,8 @@ class CoreTest : public ::testing::Test {
   void Tick();
   // Says what projects may use, also after a restart.
   void Limit(contract::PlaceLimits limits);
+  // Says which shares and quotas projects have, likewise.
+  void Share(contract::ProjectShares shares);
   void Do(Input input);
 
   // ---- what is shown to those who ask
@@ -99,6 +101,8 @@ class CoreTest : public ::testing::Test {
 
   Options options_;
   contract::PlaceLimits limits_;
+  contract::ProjectShares shares_;
+  std::string user_ = "alice";  // who submits
   absl::Time now_ = absl::FromUnixSeconds(1'750'000'000);
   std::map<std::string, std::shared_ptr<const ClusterView>> shown_;
   std::unique_ptr<Core> core_;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "broker/core/service_turn.h"
+
 namespace muster::core {
 namespace {
 
@@ -18,11 +20,13 @@ class WaitingTreeTest : public ::testing::Test {
     b_.saved.name = "b";
   }
 
-  Group* Add(const std::string& project, uint32_t nodes, ClusterSet fits) {
+  Group* Add(const std::string& project, uint32_t nodes, ClusterSet fits,
+             const std::string& user = "ada") {
     Requirements requirements;
     requirements.project = project;
     requirements.nodes = nodes;
-    Group* group = groups_.Add(std::move(requirements));
+    const UserIndex index = accounts_.Open(project, user)->user;
+    Group* group = groups_.Add(std::move(requirements), index);
     tree_.Join(group, std::move(fits));
     return group;
   }
@@ -42,10 +46,32 @@ class WaitingTreeTest : public ::testing::Test {
     });
     return found;
   }
+  // The project that is served next; null: none waits.
+  const ProjectQueue* FirstOf(const ClusterSet& fits) const {
+    const ProjectQueue* first = nullptr;
+    for (const auto& [name, project] : LaneOf(fits)->projects) {
+      if (project.empty()) continue;
+      if (first == nullptr || ServiceTurnOf(project) < ServiceTurnOf(*first)) first = &project;
+    }
+    return first;
+  }
+  // Makes a project with this much use behind it.
+  void Use(const std::string& project, const std::string& user, double used) {
+    uses_.push_back({.project = project, .user = user, .used = {used, 0, 0}, .at = now_});
+  }
+  void TurnSharesOn(contract::ProjectShares shares) {
+    shares.are_on = true;
+    accounts_.Restore(uses_);
+    accounts_.SetNow(now_);
+    accounts_.SetShares(std::make_shared<const contract::ProjectShares>(std::move(shares)));
+  }
 
+  const absl::Time now_ = absl::FromUnixSeconds(1'750'000'000);
+  StoredUses uses_;
   Cluster a_, b_;
   Groups groups_;
-  WaitingTree tree_;
+  Accounts accounts_{absl::Hours(24)};
+  WaitingTree tree_{&accounts_};
 };
 
 TEST_F(WaitingTreeTest, TheFirstTurnOfALaneIsThatOfAllProjects) {
@@ -58,12 +84,12 @@ TEST_F(WaitingTreeTest, TheFirstTurnOfALaneIsThatOfAllProjects) {
   const Lane* lane = LaneOf({&a_});
   ASSERT_NE(lane, nullptr);
   EXPECT_EQ(lane->projects.size(), 2u);
-  EXPECT_EQ(lane->first_group(), speech);
+  EXPECT_EQ(FirstOf({&a_})->first_group(), speech);
   Remove(speech, {0, 5});
-  EXPECT_EQ(lane->first_group(), wide);
+  EXPECT_EQ(FirstOf({&a_})->first_group(), wide);
   Push(vision, {3, 8});
-  EXPECT_EQ(lane->first_turn(), (Turn{3, 8}));
-  EXPECT_EQ(lane->first_group(), vision);
+  EXPECT_EQ(FirstOf({&a_})->first_turn(), (Turn{3, 8}));
+  EXPECT_EQ(FirstOf({&a_})->first_group(), vision);
 }
 
 TEST_F(WaitingTreeTest, AGroupMovesWithItsJobs) {
@@ -72,16 +98,16 @@ TEST_F(WaitingTreeTest, AGroupMovesWithItsJobs) {
   Push(one, {0, 1});
   Push(other, {0, 2});
   tree_.Join(one, {&a_, &b_});
-  EXPECT_EQ(LaneOf({&a_})->first_group(), other);
-  EXPECT_EQ(LaneOf({&a_, &b_})->first_turn(), (Turn{0, 1}));
+  EXPECT_EQ(FirstOf({&a_})->first_group(), other);
+  EXPECT_EQ(FirstOf({&a_, &b_})->first_turn(), (Turn{0, 1}));
   tree_.Join(other, {&a_, &b_});
   // A round may still point to it.
   ASSERT_NE(LaneOf({&a_}), nullptr);
-  EXPECT_TRUE(LaneOf({&a_})->empty());
-  tree_.DropLanesWithoutGroups();
+  EXPECT_EQ(FirstOf({&a_}), nullptr);
+  tree_.DropEmpty();
   EXPECT_EQ(LaneOf({&a_}), nullptr);
   tree_.Leave(one);
-  EXPECT_EQ(LaneOf({&a_, &b_})->first_group(), other);
+  EXPECT_EQ(FirstOf({&a_, &b_})->first_group(), other);
 }
 
 TEST_F(WaitingTreeTest, WhateverComesAndGoesTheSmallestTurnIsFirst) {
@@ -102,12 +128,65 @@ TEST_F(WaitingTreeTest, WhateverComesAndGoesTheSmallestTurnIsFirst) {
       Remove(at->second, at->first);
       model.erase(at);
     }
-    const Lane* lane = LaneOf({&a_});
-    ASSERT_EQ(lane->empty(), model.empty());
+    const ProjectQueue* first = FirstOf({&a_});
+    ASSERT_EQ(first == nullptr, model.empty());
     if (model.empty()) continue;
-    ASSERT_EQ(lane->first_turn(), model.begin()->first);
-    ASSERT_EQ(lane->first_group(), model.begin()->second);
+    ASSERT_EQ(first->first_turn(), model.begin()->first);
+    ASSERT_EQ(first->first_group(), model.begin()->second);
   }
+}
+
+TEST_F(WaitingTreeTest, TheProjectThatHasUsedLessOfItsShareIsFirst) {
+  Use("vision", "ada", 3000);
+  Use("speech", "ada", 2000);
+  contract::ProjectShares shares;
+  shares.projects["vision"].weight = 2;
+  TurnSharesOn(shares);
+  Push(Add("speech", 1, {&a_}), {0, 1});
+  Push(Add("vision", 1, {&a_}), {0, 2});
+  EXPECT_EQ(FirstOf({&a_})->account->name, "vision") << "3000 of weight 2 is less than 2000 of 1";
+  Push(Add("speech", 2, {&a_}), {1, 3});
+  EXPECT_EQ(FirstOf({&a_})->account->name, "speech") << "priority comes first";
+}
+
+TEST_F(WaitingTreeTest, ProjectsOfOneParentCountTogetherAtFirst) {
+  Use("cats", "ada", 1000);
+  Use("dogs", "ada", 1200);
+  Use("speech", "ada", 2000);
+  contract::ProjectShares shares;
+  shares.projects["cats"].parent = "vision";
+  shares.projects["dogs"].parent = "vision";
+  TurnSharesOn(shares);
+  Push(Add("dogs", 1, {&a_}), {0, 1});
+  Push(Add("cats", 1, {&a_}), {0, 2});
+  EXPECT_EQ(FirstOf({&a_})->account->name, "cats");
+  Push(Add("speech", 1, {&a_}), {0, 3});
+  EXPECT_EQ(FirstOf({&a_})->account->name, "speech") << "cats and dogs have used 2200";
+}
+
+TEST_F(WaitingTreeTest, WithinAProjectTheUserWhoHasUsedLessIsFirst) {
+  Use("vision", "ada", 1000);
+  Use("vision", "bob", 900);
+  TurnSharesOn({});
+  Push(Add("vision", 1, {&a_}, "ada"), {0, 1});
+  Push(Add("vision", 1, {&a_}, "bob"), {0, 2});
+  EXPECT_EQ(FirstOf({&a_})->first_turn().job, 2u);
+  Push(Add("vision", 2, {&a_}, "ada"), {1, 3});
+  EXPECT_EQ(FirstOf({&a_})->first_turn().job, 3u) << "priority comes first";
+}
+
+TEST_F(WaitingTreeTest, UsesThatDecayKeepTheirOrder) {
+  Use("vision", "ada", 1000);
+  Use("speech", "ada", 999);
+  TurnSharesOn({});
+  Push(Add("vision", 1, {&a_}), {0, 1});
+  Push(Add("speech", 1, {&a_}), {0, 2});
+  accounts_.SetNow(now_ + absl::Hours(24 * 30));
+  const double before = FirstOf({&a_})->account->score;
+  Changes changes;
+  accounts_.Refresh(&changes);
+  EXPECT_NEAR(FirstOf({&a_})->account->score, before, 1e-9);
+  EXPECT_EQ(FirstOf({&a_})->account->name, "speech");
 }
 
 }  // namespace

@@ -60,6 +60,21 @@ TEST_F(BackendObserveTest, AProgramThatEndsBeforeTheWatchTellsThatItsJobWasLetGo
   EXPECT_TRUE(TakeChanges().empty()) << "and its Job is not taken away";
 }
 
+TEST_F(BackendObserveTest, NewsOfARunThatCouldNotBeLookedAtAreKept) {
+  Set([&] {
+    answer_first_ = [](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+      if (request.method != "GET" || !request.target.ends_with(std::string("/jobs/") + kRun))
+        return std::nullopt;
+      return ScriptedReply{.status = 500, .body = "{}"};
+    };
+  });
+  Start({kRun});
+  EXPECT_FALSE(Observe(kRun).scheduler.ok());
+  // The next look is none at all runs.
+  AnswerWith(MakeJob(kRun));
+  See();
+}
+
 TEST_F(BackendObserveTest, TimesOfTheServersAreComparedWithItsClockWhateverThisMachinesSays) {
   Json job = MakeJob(kRun);
   job["spec"]["completions"] = 2;

@@ -207,8 +207,10 @@ class DetouredEffectsTest : public testing::Test {
   ChangeFeed feed_{{}, &store_, &clusters_, &tail_};
   std::vector<uint64_t> told_;  // sequences, to watchers
   AgentSessions agents_;
-  Effects effects_{&store_, &feed_, &clusters_, &agents_,
-                   [this](const core::JobsChanged& news) { told_.push_back(news.sequence); }};
+  UseBoard uses_;
+  Effects effects_{
+      &store_, &feed_,   &clusters_,
+      &uses_,  &agents_, [this](const core::JobsChanged& news) { told_.push_back(news.sequence); }};
 };
 
 TEST_F(DetouredEffectsTest, AnAgentWhoseSpecsAreReadKeepsTheOrderAndHoldsUpNobody) {
@@ -217,7 +219,7 @@ TEST_F(DetouredEffectsTest, AnAgentWhoseSpecsAreReadKeepsTheOrderAndHoldsUpNobod
                         b = agents_.Open("gpu", "journal", other);
   bool is_answered = false;
   const core::Ticket ticket = effects_.Expect(StatusDone([&](auto) { is_answered = true; }));
-  core::Output output{.changes = Inserted(2, "new"), .clusters = {}, .effects = {}};
+  core::Output output{.changes = Inserted(2, "new"), .clusters = {}, .uses = {}, .effects = {}};
   output.effects = {Message(a),
                     Assign(a, kStored),
                     Message(a),
@@ -238,7 +240,7 @@ TEST_F(DetouredEffectsTest, AnAgentWhoseSpecsAreReadKeepsTheOrderAndHoldsUpNobod
 TEST_F(DetouredEffectsTest, WhatIsInMemoryIsSentAtOnce) {
   auto peer = std::make_shared<NotingPeer>();
   const core::SessionId session = agents_.Open("gpu", "journal", peer);
-  core::Output output{.changes = Inserted(2, "new"), .clusters = {}, .effects = {}};
+  core::Output output{.changes = Inserted(2, "new"), .clusters = {}, .uses = {}, .effects = {}};
   output.effects = {Assign(session, 2), Message(session)};
   effects_.CarryOut(std::move(output));
   EXPECT_THAT(peer->sent(), ElementsAre("run of new", "message"));
@@ -250,8 +252,10 @@ TEST_F(DetouredEffectsTest, AnAgentWhoseSpecsCannotBeReadIsToConnectAgain) {
   const core::SessionId session = agents_.Open("gpu", "journal", peer);
   store_.FailSpecs();
   store_.Open();
-  effects_.CarryOut(
-      {.changes = {}, .clusters = {}, .effects = {Assign(session, kStored), Message(session)}});
+  effects_.CarryOut({.changes = {},
+                     .clusters = {},
+                     .uses = {},
+                     .effects = {Assign(session, kStored), Message(session)}});
   effects_.Stop();
   EXPECT_THAT(peer->sent(), ElementsAre("close"));
 }

@@ -19,9 +19,6 @@ TEST(SinceLastStartTest, DropsWhatSlurmSaidOfEarlierStarts) {
   EXPECT_EQ(SinceLastStart(preempted + again), again);
   EXPECT_EQ(SinceLastStart(preempted + again + kTimeLimitOutput), again + kTimeLimitOutput);
   EXPECT_EQ(SinceLastStart(""), "");
-  const std::string old_mark = "muster: restart 1 of run k7m2-1-1\n";
-  EXPECT_EQ(SinceLastStart(preempted + old_mark + kTimeLimitOutput), old_mark + kTimeLimitOutput)
-      << "a run launched by an earlier release";
 }
 
 TEST(PhaseInOutputTest, ReadsSlurmstepdsLastWordsAndNobodyElses) {

@@ -130,32 +130,6 @@ TEST(ExplainImageTest, OnlyWhatTheRegistryOrTheNetworkDidIsWorthAnotherTry) {
   }
 }
 
-TEST(ExplainImageTest, TheSentencesOfOlderScriptsKeepTheirRule) {
-  const std::pair<const char*, ExitRecord::Cause> cases[] = {
-      {"the conversion in Slurm job 7 was stopped before it ended (by a cancel, its time limit or "
-       "its node)",
-       ExitRecord::Cause::kStopped},
-      {"the node of the conversion, n1, has no room in /tmp", ExitRecord::Cause::kNoRoom},
-      {"/i/a.sqsh was not converted anew by Slurm job 7", ExitRecord::Cause::kNotRefreshed},
-      {"/i/a.sqsh is no squashfs file", ExitRecord::Cause::kNoSquashfs},
-      {"enroot ended with 0, and what it wrote is no squashfs file",
-       ExitRecord::Cause::kNoSquashfs},
-      {"/i/a.sqsh is not there", ExitRecord::Cause::kNotThere},
-  };
-  for (const auto& [words, cause] : cases) {
-    const std::string output = std::string("muster: image: ") + words + "\n";
-    const ImageTrouble as_record = ExplainImage("", cause);
-    EXPECT_NE(as_record.code, v1::FAILURE_CODE_CONTAINER_NOT_STARTED) << words;
-    EXPECT_EQ(ExplainImage(output).code, as_record.code) << words;
-    EXPECT_EQ(ExplainImage(output).meaning, as_record.meaning) << words;
-    // An older batch.sh, and a newer convert.sh.
-    EXPECT_THAT(ExplainImage("muster: image: cause=stopped\n" + output).words, ElementsAre(words));
-  }
-  EXPECT_EQ(ExplainImage("muster: image: it is not there\n", ExitRecord::Cause::kConversion).code,
-            v1::FAILURE_CODE_IMAGE_NOT_CONVERTED)
-      << "the record has a cause";
-}
-
 TEST(ExplainImageTest, AConversionThatWasKilledSaysByWhomAsFarAsIsKnown) {
   using Cause = ExitRecord::Cause;
   const struct {

@@ -43,6 +43,16 @@ TEST_F(Version8Test, KeepsItsJobsAndRestoresWhatHasNotEnded) {
   EXPECT_TRUE(core.CheckInvariants().ok()) << core.CheckInvariants();
 }
 
+TEST_F(Version8Test, GetsARoomForWhatProjectsHaveUsed) {
+  Take(kVersion8Dump);
+  EXPECT_EQ(Count("share_use"), 0);
+  ASSERT_TRUE(store_
+                  ->Commit(std::vector<core::Change>{
+                      core::PutUse{"vision", "ada", {1, 2, 3}, absl::UnixEpoch()}})
+                  .ok());
+  EXPECT_EQ(Count("share_use WHERE project = 'vision' AND gpu = 3"), 1);
+}
+
 TEST_F(Version8Test, TakesTheExitCodeFromAJobThatASignalEnded) {
   v1::Run run;
   run.set_number(1);
@@ -83,11 +93,12 @@ TEST_F(Version8Test, GoesOnWhereTheMoveOfRequestsStopped) {
   store_.reset();
   // A process that ended after some of the transactions left it like this.
   Execute(
+      "DROP TABLE share_use; ALTER TABLE cluster DROP COLUMN cordon;"
       "CREATE TABLE request (job INTEGER PRIMARY KEY, request_id TEXT NOT NULL,"
       " fingerprint INTEGER NOT NULL) STRICT;"
       "INSERT INTO request SELECT id, request_id, fingerprint FROM job WHERE id > 3;"
-      "UPDATE job SET request_id = NULL, fingerprint = NULL WHERE id > 3; PRAGMA user_version = "
-      "10");
+      "UPDATE job SET request_id = NULL, fingerprint = NULL WHERE id > 3;"
+      "ALTER TABLE job DROP COLUMN failed_dependency; PRAGMA user_version = 10");
   Open();
   EXPECT_EQ(Count("job WHERE request_id IS NOT NULL AND fingerprint IS NOT NULL"), 6);
   EXPECT_EQ(Count("sqlite_schema WHERE name = 'request'"), 0);

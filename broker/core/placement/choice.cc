@@ -1,0 +1,60 @@
+#include "broker/core/placement/choice.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "broker/core/fit.h"
+
+namespace muster::core::placement {
+
+bool Choices::IsWorse(const Candidate& a, const Candidate& b) {
+  return std::tie(a.rank, a.place) > std::tie(b.rank, b.place);
+}
+
+void Choices::RankAgain(const Group& group, Candidate* candidate) const {
+  const Cluster& cluster = *candidate->cluster;
+  candidate->estimate = MakeEstimate(group.requirements, candidate->capacity, cluster.load, now_);
+  candidate->rank = RankOf(candidate->estimate);
+  candidate->seen = cluster.load_version;
+}
+
+std::vector<Choices::Candidate> Choices::RankAll(const Group& group,
+                                                 const std::vector<Cluster*>& fits,
+                                                 int64_t* budget) const {
+  std::vector<Candidate> heap;
+  for (size_t i = 0; i < fits.size(); ++i) {
+    if (!fits[i]->TakesRuns()) continue;
+    --*budget;
+    Candidate& candidate = heap.emplace_back();
+    candidate.place = i;
+    candidate.cluster = fits[i];
+    candidate.capacity = CapacityFor(group.requirements, fits[i]->saved);
+    RankAgain(group, &candidate);
+  }
+  std::make_heap(heap.begin(), heap.end(), IsWorse);
+  return heap;
+}
+
+std::optional<Choices::Choice> Choices::Best(const Group& group, const std::vector<Cluster*>& fits,
+                                             int64_t* budget) {
+  auto at = ranked_.find(group.id);
+  if (at == ranked_.end()) at = ranked_.emplace(group.id, RankAll(group, fits, budget)).first;
+  std::vector<Candidate>& heap = at->second;
+  while (!heap.empty()) {
+    const Candidate& first = heap.front();
+    const bool takes_runs = first.cluster->TakesRuns();
+    if (takes_runs && first.seen == first.cluster->load_version)
+      return Choice{first.cluster, first.estimate};
+    std::pop_heap(heap.begin(), heap.end(), IsWorse);
+    if (!takes_runs) {
+      heap.pop_back();
+      continue;
+    }
+    RankAgain(group, &heap.back());
+    std::push_heap(heap.begin(), heap.end(), IsWorse);
+  }
+  return std::nullopt;
+}
+
+}  // namespace muster::core::placement

@@ -1,0 +1,69 @@
+// Estimates when a run would start on a cluster, and which of two clusters is the better place.
+//
+// A cluster has room if what its usable nodes have, less what Muster's own runs there take, is
+// enough, and if no run of Muster's queues there. Then the run starts now, or after as long as runs
+// that had room waited lately. Otherwise it waits behind those that wait: as long as earlier runs
+// of its shape waited for each place in the queue, and not less than the scheduler says. Full
+// clusters are compared by what their schedulers say, else by the demand that waits and runs there.
+// All this only orders clusters: it refuses none.
+//
+// Pure functions, for any thread.
+#ifndef MUSTER_BROKER_CORE_PLACEMENT_ESTIMATE_H_
+#define MUSTER_BROKER_CORE_PLACEMENT_ESTIMATE_H_
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "broker/core/changes.h"
+#include "broker/core/placement/load.h"
+#include "broker/core/requirements.h"
+#include "muster/v1/facts.pb.h"
+
+namespace muster::core::placement {
+
+// The part of a pool that a job may use, from the cluster's inventory.
+struct Capacity {
+  const v1::Pool* pool = nullptr;  // null: no pool takes the job
+  bool is_full = false;            // the cluster has as many runs as its agent takes
+  bool knows_nodes = false;        // nothing of the rest is known otherwise
+  bool shares_nodes = false;       // all pools of the cluster are names for the same nodes
+  uint64_t good_nodes = 0;         // usable ones that have what each node of the job needs
+  Amounts usable;                  // of all usable nodes; GPUs of the job's type only; 0: not known
+};
+
+struct Estimate {
+  absl::Duration wait;
+  // The wait by which clusters are compared. For a full cluster whose scheduler tells none it
+  // follows the demand there: `muster-replay` shows that the waits of earlier runs, which had other
+  // queues before them, choose worse.
+  absl::Duration order;
+  bool is_known = false;  // false: there is nothing to tell it by, and `wait` only orders clusters
+  bool has_room = false;
+  uint32_t places = 0;  // its place among those that wait, from 1; 0: it has room
+  // The part of the scarcest resource that would be in use, 1: all of it; more: beyond what is
+  // there.
+  double used_after = 0;
+};
+
+// `capacity` is that of the job on this cluster, `load` the cluster's.
+Estimate MakeEstimate(const Requirements& job, const Capacity& capacity, const Load& load,
+                      absl::Time now);
+
+// The order in which clusters are preferred; the smaller one is better. Waits that differ by less
+// than a quarter are alike, because no estimate is better than that; then the emptier cluster is.
+struct Rank {
+  int32_t wait_step = 0;
+  double used_after = 0;
+
+  friend auto operator<=>(const Rank&, const Rank&) = default;
+};
+Rank RankOf(const Estimate& estimate);
+
+// The estimate as it is shown; nothing: it is not known.
+std::optional<v1::StartEstimate> ToShow(const Estimate& estimate, const Load& load, absl::Time now);
+
+}  // namespace muster::core::placement
+
+#endif  // MUSTER_BROKER_CORE_PLACEMENT_ESTIMATE_H_
