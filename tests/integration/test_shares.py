@@ -104,6 +104,21 @@ def test_a_job_waits_for_its_quota_and_says_so(world, broker):
         gate.open()
 
 
+def test_what_a_project_has_used_outlives_the_broker(world):
+    # Less than a millionth of the use of a half-life is forgotten, and this run is short.
+    broker = world.make_broker(config="shares:\n  half_life: 1m\n").start()
+    api = world.api(world.broker)
+    world.cli("project", "create", "vision")
+    start_agent(world, 2)
+    jobs = submit_gated(world, "vision", 1)
+    wait_running(api, jobs, 1)
+    open_one(api, jobs)
+    broker.terminate()
+    broker.start()
+    used = eventually(lambda: project_of(world, "vision").use.dominant_share, "what was used")
+    assert 0 < used < 0.01
+
+
 def test_flags_that_make_no_sense_are_refused(world, broker):
     del broker
     world.cli("project", "create", "lab")
