@@ -67,8 +67,7 @@ core::Amounts CapacityOf(const core::ClusterViews& clusters) {
   core::Amounts capacity = {};
   for (const auto& cluster : clusters) {
     if (!cluster->is_connected) continue;
-    const core::Amounts one = core::CapacityOf(cluster->saved->inventory);
-    for (size_t i = 0; i < core::kResources; ++i) capacity[i] += one[i];
+    core::AddTo(core::CapacityOf(cluster->saved->inventory), &capacity);
   }
   return capacity;
 }

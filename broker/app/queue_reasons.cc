@@ -73,15 +73,13 @@ class Reasons {
     for (const v1::JobDependency& one : spec.depends_on()) ids.push_back(one.job_id());
     const auto states = store_->GetStates(ids);
     if (!states.ok()) return true;
-    const auto open = std::find_if(states->begin(), states->end(), [](v1::JobState state) {
+    const auto is_open = [](v1::JobState state) {
       return state != v1::JOB_STATE_UNSPECIFIED && !contract::IsTerminal(state);
-    });
+    };
+    const auto open = std::find_if(states->begin(), states->end(), is_open);
     if (open == states->end()) return false;
     const std::string subject = fmt::format("{}", ids[open - states->begin()]);
-    const auto others =
-        static_cast<size_t>(std::count_if(open + 1, states->end(), [](v1::JobState state) {
-          return state != v1::JOB_STATE_UNSPECIFIED && !contract::IsTerminal(state);
-        }));
+    const auto others = static_cast<size_t>(std::count_if(open + 1, states->end(), is_open));
     room_->Put(contract::WaitsForJob(subject, others), job);
     return true;
   }

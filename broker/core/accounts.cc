@@ -30,7 +30,7 @@ void Accounts::Restore(const StoredUses& uses) {
     DecayedUse use{.used = stored.used, .at = Seconds(stored.at)};
     use.Advance(now_, half_life_);
     for (DecayedUse* each : {&account->use, &account->project->use, &account->project->family}) {
-      for (size_t i = 0; i < kResources; ++i) each->used[i] += use.used[i];
+      AddTo(use.used, &each->used);
       each->at = now_;
     }
   }
@@ -149,7 +149,7 @@ void Accounts::FindParent(ProjectAccount* project) {
   parent->children.push_back(project);
   project->use.Advance(now_, half_life_);
   parent->family.Advance(now_, half_life_);
-  for (size_t i = 0; i < kResources; ++i) parent->family.used[i] += project->use.used[i];
+  AddTo(project->use.used, &parent->family.used);
   parent->family.Add(project->use.demand);
 }
 
@@ -281,14 +281,10 @@ bool Accounts::IsFull(const ProjectAccount& project) {
 std::optional<contract::QuotaReached> Accounts::FindReached(const UserAccount& account,
                                                             const GpuDemand& gpus) const {
   const ProjectAccount& project = *account.project;
-  std::optional<contract::QuotaReached> fact =
-      core::FindReached(project.share->quota, project.jobs, gpus);
-  if (!fact) {
-    fact = core::FindReached(project.share->user_quota, account.jobs, gpus);
-    if (fact) fact->user = NameOf(account.user);
-  }
-  if (fact) fact->project = project.name;
-  return fact;
+  return OfProjectOrUser(
+      project.name, NameOf(account.user),
+      [&] { return core::FindReached(project.share->quota, project.jobs, gpus); },
+      [&] { return core::FindReached(project.share->user_quota, account.jobs, gpus); });
 }
 
 // ---- once a minute

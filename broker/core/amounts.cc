@@ -13,6 +13,10 @@ constexpr uint64_t kMillisOfCore = 1000;
 
 }  // namespace
 
+void AddTo(const Amounts& amounts, Amounts* sum) {
+  for (size_t i = 0; i < kResources; ++i) (*sum)[i] += amounts[i];
+}
+
 uint64_t GpuMillisOf(const Requirements& requirements) {
   return requirements.gpu_millis * (requirements.is_total ? 1 : requirements.nodes);
 }

@@ -17,6 +17,8 @@ namespace muster::core {
 inline constexpr size_t kResources = 3;
 using Amounts = std::array<double, kResources>;
 
+void AddTo(const Amounts& amounts, Amounts* sum);
+
 // The demand of one run of such a job, on all nodes. A job that leaves its cores open counts as one
 // core for each node.
 Amounts AmountsOf(const Requirements& requirements);

@@ -15,9 +15,7 @@ void DecayedUse::Advance(double now, double half_life) {
   at = now;
 }
 
-void DecayedUse::Add(const Amounts& demand_of_run) {
-  for (size_t i = 0; i < kResources; ++i) demand[i] += demand_of_run[i];
-}
+void DecayedUse::Add(const Amounts& demand_of_run) { AddTo(demand_of_run, &demand); }
 
 void DecayedUse::Remove(const Amounts& demand_of_run) {
   for (size_t i = 0; i < kResources; ++i) demand[i] -= demand_of_run[i];

@@ -55,15 +55,13 @@ std::optional<contract::Refusal> Core::Impl::CheckQueueQuotas(
   }
   for (const auto& [project, asked] : by_project) {
     const contract::ProjectShare& share = accounts_.ShareOf(project);
-    std::optional<contract::QuotaReached> fact =
-        FindQueueReached(share.quota, accounts_.FindProject(project), asked);
-    if (!fact) {
-      fact = FindQueueReached(share.user_quota, accounts_.Find(project, in.user), asked);
-      if (fact) fact->user = in.user;
-    }
-    if (!fact) continue;
-    fact->project = std::string(project);
-    return contract::Refusal{*std::move(fact)};
+    const uint64_t more = asked;
+    const Account* const of_project = accounts_.FindProject(project);
+    const Account* const of_user = accounts_.Find(project, in.user);
+    auto fact = OfProjectOrUser(
+        project, in.user, [&] { return FindQueueReached(share.quota, of_project, more); },
+        [&] { return FindQueueReached(share.user_quota, of_user, more); });
+    if (fact) return contract::Refusal{*std::move(fact)};
   }
   return std::nullopt;
 }
@@ -73,13 +71,10 @@ std::optional<contract::Refusal> Core::Impl::CheckBeyondQuota(const Requirements
   if (requirements.gpu_millis == 0) return std::nullopt;
   const contract::ProjectShare& share = accounts_.ShareOf(requirements.project);
   const GpuDemand gpus = GpuDemandOf(requirements);
-  std::optional<contract::QuotaReached> fact = FindBeyond(share.quota, gpus);
-  if (!fact) {
-    fact = FindBeyond(share.user_quota, gpus);
-    if (fact) fact->user = user;
-  }
+  auto fact = OfProjectOrUser(
+      requirements.project, user, [&] { return FindBeyond(share.quota, gpus); },
+      [&] { return FindBeyond(share.user_quota, gpus); });
   if (!fact) return std::nullopt;
-  fact->project = requirements.project;
   return contract::Refusal{*std::move(fact)};
 }
 
@@ -113,8 +108,7 @@ void Core::Impl::RecountCapacity() {
   Amounts capacity = {};
   for (const auto& [name, cluster] : clusters_by_name_) {
     if (!cluster->session) continue;
-    const Amounts of_cluster = CapacityOf(cluster->saved.inventory);
-    for (size_t i = 0; i < kResources; ++i) capacity[i] += of_cluster[i];
+    AddTo(CapacityOf(cluster->saved.inventory), &capacity);
   }
   if (accounts_.SetCapacity(capacity)) waiting_.RelistAll();
 }

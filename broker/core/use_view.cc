@@ -58,13 +58,13 @@ std::optional<contract::QuotaReached> WhyOverQuota(const Requirements& requireme
                                                    const UseView* of_user) {
   const JobTally none;
   const GpuDemand gpus = GpuDemandOf(requirements);
-  auto fact = FindReached(share.quota, of_project == nullptr ? none : of_project->jobs, gpus);
-  if (!fact) {
-    fact = FindReached(share.user_quota, of_user == nullptr ? none : of_user->jobs, gpus);
-    if (fact) fact->user = user;
-  }
-  if (fact) fact->project = requirements.project;
-  return fact;
+  const auto jobs_of = [&none](const UseView* view) -> const JobTally& {
+    return view == nullptr ? none : view->jobs;
+  };
+  return OfProjectOrUser(
+      requirements.project, user,
+      [&] { return FindReached(share.quota, jobs_of(of_project), gpus); },
+      [&] { return FindReached(share.user_quota, jobs_of(of_user), gpus); });
 }
 
 }  // namespace muster::core

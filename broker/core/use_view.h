@@ -51,7 +51,21 @@ struct GpuDemand {
 };
 GpuDemand GpuDemandOf(const Requirements& requirements);
 
-// Returns the first bound that one more run would exceed. The caller fills in project and user.
+// Returns what the quota of the project says, or else that of its user, and whose it is.
+template <typename OfProject, typename OfUser>
+std::optional<contract::QuotaReached> OfProjectOrUser(std::string_view project,
+                                                      std::string_view user, OfProject of_project,
+                                                      OfUser of_user) {
+  std::optional<contract::QuotaReached> fact = of_project();
+  if (!fact) {
+    fact = of_user();
+    if (fact) fact->user = user;
+  }
+  if (fact) fact->project = project;
+  return fact;
+}
+
+// Returns the first bound that one more run would exceed, without project and user.
 std::optional<contract::QuotaReached> FindReached(const contract::Quota& quota,
                                                   const JobTally& jobs, const GpuDemand& gpus);
 // Returns a bound on GPUs that one run exceeds by itself.

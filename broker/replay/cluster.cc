@@ -1,8 +1,6 @@
 #include "broker/replay/cluster.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -13,13 +11,6 @@ namespace muster::replay {
 namespace {
 
 constexpr uint32_t kWholeGpu = 1000;
-
-// Jobs that ask for the same fit in the same places.
-using Shape = std::tuple<uint32_t, uint64_t, uint64_t, uint64_t, std::string>;
-
-Shape ShapeOf(const TraceJob& job) {
-  return {job.nodes, job.cpu_millis, job.memory_bytes, job.gpu_millis, job.gpu_type};
-}
 
 }  // namespace
 

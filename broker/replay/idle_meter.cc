@@ -1,7 +1,7 @@
 #include "broker/replay/idle_meter.h"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 
@@ -18,21 +18,21 @@ void IdleMeter::Count(absl::Duration now, absl::Duration until, const std::set<s
   if (until <= now || waiting.empty()) return;
   std::vector<Nodes> nodes;
   for (const ReplayCluster& cluster : clusters) nodes.push_back(cluster.nodes());
-  absl::flat_hash_set<std::tuple<uint32_t, uint64_t, uint64_t, uint64_t, std::string>> too_large;
+  absl::flat_hash_set<Shape> too_large;
   uint64_t gpu_millis = 0;
   size_t looked_at = 0;
   for (const size_t index : waiting) {
     const TraceJob& job = trace.jobs[index];
     if (++looked_at > kMaxLookedAt) break;
-    const std::tuple shape{job.nodes, job.cpu_millis, job.memory_bytes, job.gpu_millis,
-                           job.gpu_type};
-    if (job.gpu_millis == 0 || too_large.contains(shape)) continue;
+    if (job.gpu_millis == 0) continue;
+    Shape shape = ShapeOf(job);
+    if (too_large.contains(shape)) continue;
     const bool fits = std::any_of(nodes.begin(), nodes.end(),
                                   [&](Nodes& of) { return of.Take(job).has_value(); });
     if (fits) {
       gpu_millis += job.gpu_millis * job.nodes;
     } else {
-      too_large.insert(shape);
+      too_large.insert(std::move(shape));
     }
   }
   gpu_seconds_ += static_cast<double>(gpu_millis) / 1000 * absl::ToDoubleSeconds(until - now);

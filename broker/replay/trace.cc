@@ -174,6 +174,10 @@ Reading ReadingOf(TraceFormat format) {
 
 }  // namespace
 
+Shape ShapeOf(const TraceJob& job) {
+  return {job.nodes, job.cpu_millis, job.memory_bytes, job.gpu_millis, job.gpu_type};
+}
+
 absl::StatusOr<Trace> ReadTrace(TraceFormat format, std::string_view text) {
   const Reading reading = ReadingOf(format);
   const auto table = Table::Read(text, reading.separator, reading.needed);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,6 +28,10 @@ struct TraceJob {
   std::string project = "default";
   std::string user;
 };
+
+// Jobs with equal shapes fit in the same places.
+using Shape = std::tuple<uint32_t, uint64_t, uint64_t, uint64_t, std::string>;
+Shape ShapeOf(const TraceJob& job);
 
 struct Trace {
   std::vector<TraceJob> jobs;  // by arrival

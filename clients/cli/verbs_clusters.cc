@@ -77,36 +77,29 @@ int Invite(Session& session, const std::string& name) {
   return kOk;
 }
 
+// Tells that it was done to the cluster: its name, the response, or a note for people.
+int Tell(Session& session, const std::string& name, const google::protobuf::Message& response,
+         const std::string& note) {
+  if (session.ids_only()) {
+    session.terminal.Out(Harmless(name) + "\n");
+  } else if (!session.for_people()) {
+    PrintMessage(session, response);
+  } else {
+    session.terminal.Note(note);
+  }
+  return kOk;
+}
+
 int Revoke(Session& session, const std::string& name) {
   v1::RevokeClusterRequest request;
   request.set_name(name);
   const auto response = session.client.RevokeCluster(request);
   if (!response.ok()) return Fail(session, response.status());
-  if (session.ids_only()) {
-    session.terminal.Out(Harmless(name) + "\n");
-  } else if (!session.for_people()) {
-    PrintMessage(session, *response);
-  } else {
-    session.terminal.Note(fmt::format(
-        "refused from now on: {} certificates and {} open invitations of {}; its runs go on; "
-        "muster "
-        "clusters invite {} lets an agent come back",
-        response->certificates(), response->invitations(), Harmless(name), Harmless(name)));
-  }
-  return kOk;
-}
-
-// Shows the cluster as it is now; `done` tells people what has become of it.
-int Cordoned(Session& session, const google::protobuf::Message& response,
-             const v1::Cluster& cluster, const std::string& done) {
-  if (session.ids_only()) {
-    session.terminal.Out(Harmless(cluster.name()) + "\n");
-  } else if (!session.for_people()) {
-    PrintMessage(session, response);
-  } else {
-    session.terminal.Note(fmt::format("cluster {} {}", Harmless(cluster.name()), done));
-  }
-  return kOk;
+  return Tell(session, name, *response,
+              fmt::format("refused from now on: {} certificates and {} open invitations of {}; its "
+                          "runs go on; muster clusters invite {} lets an agent come back",
+                          response->certificates(), response->invitations(), Harmless(name),
+                          Harmless(name)));
 }
 
 int Cordon(Session& session, const std::string& name) {
@@ -116,9 +109,10 @@ int Cordon(Session& session, const std::string& name) {
   const auto response = session.client.CordonCluster(request);
   if (!response.ok()) return Fail(session, response.status());
   const uint32_t runs = response->cluster().active_runs();
-  return Cordoned(session, *response, response->cluster(),
-                  fmt::format("takes no new runs; {} there; muster clusters uncordon {} ends it",
-                              contract::Counted(runs, "active run"), Harmless(name)));
+  return Tell(session, name, *response,
+              fmt::format("cluster {0} takes no new runs; {1} there; muster clusters uncordon {0} "
+                          "ends it",
+                          Harmless(name), contract::Counted(runs, "active run")));
 }
 
 int Uncordon(Session& session, const std::string& name) {
@@ -126,7 +120,7 @@ int Uncordon(Session& session, const std::string& name) {
   request.set_name(name);
   const auto response = session.client.UncordonCluster(request);
   if (!response.ok()) return Fail(session, response.status());
-  return Cordoned(session, *response, response->cluster(), "takes runs");
+  return Tell(session, name, *response, fmt::format("cluster {} takes runs", Harmless(name)));
 }
 
 // Does what the word before the name says. Nothing: there is no such word.

@@ -1,7 +1,10 @@
 #include "broker/core/placement/load.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "absl/strings/ascii.h"
+#include "broker/core/amounts.h"
+#include "contract/text.h"
 
 namespace muster::core::placement {
 namespace {
@@ -9,12 +12,6 @@ namespace {
 // Returns the pool that counts the run: the first one that its job names.
 std::string_view PoolOf(const Requirements& job) {
   return job.pools.empty() ? std::string_view() : std::string_view(job.pools.front());
-}
-
-std::string Lowered(std::string_view type) {
-  std::string out(type);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
 }
 
 void AddTo(PoolUse* sum, const PoolUse& use) {
@@ -30,12 +27,11 @@ void AddTo(PoolUse* sum, const PoolUse& use) {
 
 Amounts DemandOf(const Requirements& job) {
   constexpr uint64_t kOneCore = 1000;
-  Amounts out{job.cpu_millis, job.memory_bytes, job.gpu_millis};
+  Amounts out{job.cpu_millis, job.memory_bytes, GpuMillisOf(job)};
   out.cpu_millis = std::max(out.cpu_millis, kOneCore);
   if (job.is_total) return out;
   out.cpu_millis *= job.nodes;
   out.memory_bytes *= job.nodes;
-  out.gpu_millis *= job.nodes;
   return out;
 }
 
@@ -46,7 +42,7 @@ void Load::Add(const Requirements& job, Phase phase) {
   use.amounts.cpu_millis += amounts.cpu_millis;
   use.amounts.memory_bytes += amounts.memory_bytes;
   use.amounts.gpu_millis += amounts.gpu_millis;
-  if (amounts.gpu_millis > 0) use.gpu_millis[Lowered(job.gpu_type)] += amounts.gpu_millis;
+  if (amounts.gpu_millis > 0) use.gpu_millis[GpuTypeOf(job)] += amounts.gpu_millis;
   ++(phase == Phase::kWaits ? use.waiting : use.running);
 }
 
@@ -59,7 +55,7 @@ void Load::Remove(const Requirements& job, Phase phase) {
   use.amounts.memory_bytes -= amounts.memory_bytes;
   use.amounts.gpu_millis -= amounts.gpu_millis;
   if (amounts.gpu_millis > 0) {
-    const auto type = use.gpu_millis.find(Lowered(job.gpu_type));
+    const auto type = use.gpu_millis.find(GpuTypeOf(job));
     if (type != use.gpu_millis.end() && (type->second -= amounts.gpu_millis) == 0)
       use.gpu_millis.erase(type);
   }
@@ -86,7 +82,7 @@ void Load::DropIfUnused(Pools::iterator at) {
 PoolUse Load::UseOf(const v1::Pool& pool, bool of_all, std::string_view gpu_type) const {
   PoolUse sum;
   uint64_t other_types = 0;
-  const std::string wanted = Lowered(gpu_type);
+  const std::string wanted = absl::AsciiStrToLower(ToAbsl(gpu_type));
   for (const auto& [name, use] : pools_) {
     if (!of_all && name != pool.name() && !(name.empty() && pool.is_default())) continue;
     AddTo(&sum, use);
