@@ -104,6 +104,7 @@ class AgentCore::Impl {
           runs_.WantHeld(key, message.holds().held(), step);
         }
         return;
+      case agent::v1::ConnectResponse::kLeaseRenewal:  // the agent keeps no leases
       case agent::v1::ConnectResponse::kQuestion:  // the agent around the core answers it
       case agent::v1::ConnectResponse::MESSAGE_NOT_SET:
         return;  // a kind of message that a later minor version knows

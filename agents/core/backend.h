@@ -207,6 +207,14 @@ struct Capabilities {
   // cannot get it; UNAVAILABLE: the cluster did not take it, or could not be asked. Null: the
   // cluster sends none.
   std::function<absl::Status(const RunHandle& run, const RunSignal& signal)> send_signal = nullptr;
+  // The longest time that a process of a run lives after the run's lease has ended (KeepsLease): its
+  // nodes stop it by themselves, whether or not this agent lives, and start none whose lease has
+  // ended. Clocks may differ by a bound that this includes. Zero: the cluster cannot do that.
+  absl::Duration fence_delay = absl::ZeroDuration();
+  // Makes the leases of all runs that have one, and of those launched later, end `remaining` from
+  // now; called again well before that. One call at a time, beside all others; may take some
+  // seconds. An error: they end as before. Null if fence_delay is zero.
+  std::function<absl::Status(absl::Duration remaining)> renew_leases = nullptr;
 };
 
 class Backend {
@@ -281,6 +289,11 @@ auto OneByOne(const std::vector<Item>& items, const Call& call) {
   answers.reserve(items.size());
   for (const Item& item : items) answers.push_back(call(item));
   return answers;
+}
+
+// Returns whether the run has a lease, and ends with it.
+inline bool KeepsLease(const agent::v1::Assignment& assignment) {
+  return assignment.spec().on_cluster_loss() == v1::CLUSTER_LOSS_POLICY_FAIL_OVER_WHEN_FENCED;
 }
 
 // Returns whether the job of the run asks for GPUs, or is not known.
