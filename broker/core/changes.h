@@ -56,6 +56,7 @@ struct UpdateJob {
   std::optional<absl::Time> retry_time;  // time of its next run, while it waits for one
   // The job whose end let this one fail, which never had a run; 0: none.
   uint64_t failed_dependency = 0;
+  uint32_t fail_overs = 0;  // number of runs that were given up with their clusters
 };
 
 // A user's edit of a job: the values from now on. The job may have ended.
@@ -114,6 +115,11 @@ struct PutCluster {
   absl::Time last_seen;
   // The operators' wish that it takes no new runs; nothing: it takes some.
   std::optional<v1::ClusterCordon> cordon = std::nullopt;
+  // The longest time that a process lives there after the end of its run's lease; zero: the cluster
+  // cannot stop runs by itself.
+  absl::Duration fence_delay = absl::ZeroDuration();
+  // The length of the leases that it was given last; zero: none.
+  absl::Duration lease = absl::ZeroDuration();
 };
 
 // Changes only the position in a cluster's event stream; far more frequent than the rest.
@@ -170,6 +176,7 @@ struct LiveJob {
   std::optional<absl::Time> start_time;
   HoldState hold = HoldState::kNone;
   std::optional<absl::Time> retry_time;
+  uint32_t fail_overs = 0;
   // A job that it depends on.
   struct Dependency {
     uint64_t job = 0;

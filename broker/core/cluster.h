@@ -46,6 +46,11 @@ struct Cluster {
 
   std::optional<SessionId> session;  // session of the connected agent
   absl::Time last_heard = absl::InfinitePast();
+  // The time at which the leases of its runs end, if its agent is not heard before; see leases.h.
+  absl::Time lease_end = absl::InfinitePast();
+  // All that its silence allows has been done: with NOW, and with WHEN_FENCED.
+  bool has_given_up_now = false;
+  bool has_given_up_fenced = false;
   // The time of the scheduler's last answer, from heartbeats.
   std::optional<absl::Time> scheduler_observed_at;
   std::string scheduler_error;

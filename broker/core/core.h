@@ -42,6 +42,9 @@ struct Options {
   // affects behaviour
   absl::Duration heartbeat_interval = absl::Seconds(5);  // agents' sign of life
   int silent_heartbeats = 3;  // a connection that missed as many is closed
+  // The leases of runs, counted from the last heartbeat that was answered. Longer than an agent may
+  // be silent for a reason that passes: a restart, a change of its network.
+  absl::Duration lease = absl::Minutes(1);
   uint64_t max_queued_jobs =
       10'000'000;  // QUEUED jobs held in memory (<= 700 B each); more are refused
   // QUEUED jobs of one user whose submits say that bounds hold for the user; 0: no bound.

@@ -203,6 +203,8 @@ LackCode LacksKind(const Requirements& job, const PutCluster& cluster) {
   if (job.brings_files && !cluster.inventory.takes_uploads()) return LackCode::kUploads;
   if (job.brings_shell && !cluster.inventory.takes_shell_environment()) return LackCode::kShell;
   if (job.has_secrets && !cluster.inventory.takes_secrets()) return LackCode::kSecrets;
+  if (job.on_loss == LossRule::kWhenFenced && cluster.fence_delay <= absl::ZeroDuration())
+    return LackCode::kFence;
   if (job.gpu_millis % kMillis != 0 && !is_machines) return LackCode::kPartsOfGpus;
   if (!job.machine_file_field.empty() && !is_machines) return LackCode::kMachineFile;
   return LackCode::kNothing;

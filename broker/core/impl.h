@@ -58,6 +58,8 @@ class Core::Impl {
     absl::flat_hash_map<RunId, size_t> moved = {};
     // Runs that have changed after their latest transition.
     absl::flat_hash_set<RunId> changed = {};
+    // Runs that were given up: nothing more of them is taken.
+    absl::flat_hash_set<RunId> given_up = {};
     // Jobs that fail because of the end of another one, by number: that one.
     absl::flat_hash_map<uint64_t, uint64_t> failed_dependency = {};
   };
@@ -205,6 +207,19 @@ class Core::Impl {
   void EndWaits(Step& step);
   // Moves all waits by as much as the clock was set, so that what is left of each stays the same.
   void ShiftWaits(absl::Duration by, Step& step);
+
+  // ---- leases.cc, see leases.h
+  // The cluster has been heard: its leases end later.
+  void ExtendLease(Cluster* cluster, absl::Time now);
+  // Answers a heartbeat of an agent that keeps leases.
+  void RenewLeases(Cluster* cluster, SessionId session, uint64_t heartbeat_number, Step& step);
+  // After a restart, leases that were given before it last as long as if they were given now.
+  void BeginLeases(absl::Time now);
+  // Gives up the runs of lost clusters whose jobs want another run, once that is allowed.
+  void FailOver(Step& step);
+  // Returns whether all are given up that were to be; takes the others from `left`.
+  bool GiveUpRuns(Cluster* cluster, LossRule rule, int* left, Step& step);
+  void GiveUpRun(Cluster* cluster, RunId id, v1::Run& run, Step& step);
 
   // ---- clusters.cc
   // Call this when something that a ClusterView shows has changed.

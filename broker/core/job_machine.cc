@@ -45,6 +45,7 @@ Job::Job(const LiveJob& stored)
       runs_(static_cast<uint16_t>(stored.runs)),
       stage_(StageOf(stored)),
       has_started_(stored.start_time.has_value()),
+      fail_overs_(static_cast<uint8_t>(stored.fail_overs)),
       priority(static_cast<int16_t>(stored.priority)) {
   if (has_started_) start_unix_micros_ = absl::ToUnixMicros(*stored.start_time);
 }
@@ -57,6 +58,7 @@ bool Job::Apply(const JobChange& change) {
     cluster_ = change.cluster;
     ++runs_;
   }
+  if (change.event == JobEvent::kFailOver) ++fail_overs_;
   if (is_queued()) cluster_ = 0;
   if (change.start_unix_micros && !has_started_) {
     start_unix_micros_ = *change.start_unix_micros;

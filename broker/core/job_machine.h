@@ -32,6 +32,7 @@ class Job {
   ClusterIndex cluster_ = 0;
   contract::JobStage stage_ = contract::JobStage::kNew;
   bool has_started_ = false;
+  uint8_t fail_overs_ = 0;
 
  public:
   Job() = default;
@@ -64,6 +65,8 @@ class Job {
   HoldState hold() const;
   uint32_t sequence() const { return sequence_; }  // number of the latest step of its history
   uint16_t runs() const { return runs_; }          // number of the latest run
+  // The number of its runs that were given up with their clusters.
+  uint8_t fail_overs() const { return fail_overs_; }
   // Cluster of the latest run. 0: there is none, or the job waits for the next one.
   ClusterIndex cluster() const { return cluster_; }
   std::optional<int64_t> start_unix_micros() const;  // first start of its command

@@ -62,6 +62,17 @@ ImageNeed ImageOf(const v1::JobSpec& spec) {
   return spec.image().front() == '/' ? ImageNeed::kFile : ImageNeed::kRegistry;
 }
 
+LossRule LossRuleOf(const v1::JobSpec& spec) {
+  switch (spec.on_cluster_loss()) {
+    case v1::CLUSTER_LOSS_POLICY_FAIL_OVER_WHEN_FENCED:
+      return LossRule::kWhenFenced;
+    case v1::CLUSTER_LOSS_POLICY_FAIL_OVER_NOW:
+      return LossRule::kNow;
+    default:
+      return LossRule::kWait;
+  }
+}
+
 }  // namespace
 
 AdmissionPart::AdmissionPart(contract::AdmissionNeeds needs) {
@@ -90,6 +101,7 @@ Requirements RequirementsOf(const v1::JobSpec& spec, uint64_t archive_bytes) {
   out.has_secrets = spec.secrets_size() > 0;
   out.roles = RolesOf(spec);
   out.image = ImageOf(spec);
+  out.on_loss = LossRuleOf(spec);
   out.machine_file_field = MachineFileField(spec);
   out.retry = contract::RetryRuleOf(spec);
   if (auto needs = contract::AdmissionNeedsOf(spec)) {

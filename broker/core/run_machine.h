@@ -36,6 +36,9 @@ bool Accepts(const v1::Run& run, const agent::v1::RunEvent& event);
 // for its evidence. kRefused: the run is as it was.
 RunStep Apply(agent::v1::RunEvent& event, absl::Time now, v1::Run* run);
 
+// The run is LOST because its cluster is, for this reason.
+void GiveUp(v1::Failure failure, absl::Time now, v1::Run* run);
+
 // True if the cluster has begun with the run: nodes are being prepared for it, or its program runs
 // or ran. False: it waits, or ended without a beginning.
 bool HasBegun(const v1::Run& run);

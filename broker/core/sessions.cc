@@ -43,6 +43,14 @@ std::optional<contract::Refusal> CheckHello(const agent::v1::AgentHello& hello) 
   return contract::Refusal{std::move(status)};
 }
 
+// Returns the time after which the nodes have stopped the runs whose leases have ended. Runs that
+// are there may have begun under another agent's, and the longer one counts for all.
+absl::Duration FenceDelayOf(const agent::v1::AgentHello& hello, const Cluster& cluster) {
+  const absl::Duration told = ToDuration(hello.fence_delay());
+  if (told <= absl::ZeroDuration()) return absl::ZeroDuration();
+  return cluster.active > 0 ? std::max(told, cluster.saved.fence_delay) : told;
+}
+
 // Sends a list in messages of at most kMaxPerMessage items.
 template <typename T, typename F>
 void InChunks(const std::vector<T>& all, F send) {
@@ -147,6 +155,10 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   KeepTimes(saved.inventory, step.now, hello.mutable_inventory());
   const bool same_inventory =
       saved.kind == hello.kind() && Essence(saved.inventory) == Essence(hello.inventory());
+  const absl::Duration fence_delay = FenceDelayOf(hello, *cluster);
+  const bool same_fence =
+      (saved.fence_delay > absl::ZeroDuration()) == (fence_delay > absl::ZeroDuration());
+  saved.fence_delay = fence_delay;
   if (saved.journal_id != hello.journal_id()) saved.acked_event_sequence = 0;
   saved.journal_id = hello.journal_id();
   saved.kind = hello.kind();
@@ -158,6 +170,7 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   NoteProcess(cluster, hello.process(), step.now);
   cluster->session = session;
   cluster->last_heard = step.now;
+  ExtendLease(cluster, step.now);
   cluster->scheduler_observed_at.reset();
   cluster->scheduler_error.clear();
   cluster->scheduler_calls.clear();
@@ -165,7 +178,7 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   ShowSaved(cluster);
   PutNow(*cluster, step);
   is_capacity_stale_ = true;
-  if (!same_inventory) refits_.ClusterChanged(cluster);
+  if (!same_inventory || !same_fence) refits_.ClusterChanged(cluster);
 
   SendToAgent send;
   send.session = session;
@@ -293,6 +306,7 @@ void Core::Impl::On(AgentBeat& in, Step& step) {
   send.session = in.session;
   send.message.mutable_event_ack()->set_sequence(cluster->saved.acked_event_sequence);
   step.out->effects.push_back(std::move(send));
+  RenewLeases(cluster, in.session, beat.number(), step);
 }
 
 void Core::Impl::TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step& step) {
@@ -332,6 +346,7 @@ void Core::Impl::On(Tick& in, Step& step) {
   for (const auto& [name, cluster] : clusters_by_name_) {
     if (in.clock_set_by != absl::ZeroDuration()) {
       cluster->last_heard += in.clock_set_by;
+      cluster->lease_end += in.clock_set_by;
       if (cluster->full_since) *cluster->full_since += in.clock_set_by;
       Show(cluster);
     }
@@ -350,6 +365,7 @@ void Core::Impl::On(Tick& in, Step& step) {
   }
   if (step.now - accounts_kept_ >= kKeepAccounts) KeepAccounts(step);
   EndWaits(step);
+  FailOver(step);
   constexpr size_t kMaxExpiredPerTick = 100'000;  // about 10 ms
   requests_.Expire(step.now - options_.request_memory, kMaxExpiredPerTick);
 }

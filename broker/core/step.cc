@@ -39,6 +39,7 @@ Core::Impl::Step Core::Impl::Begin(absl::Time now, Output* out) {
   accounts_.SetNow(now);
   if (!broker_epoch_put_) {
     broker_epoch_put_ = true;
+    BeginLeases(now);
     out->changes.push_back(PutBrokerEpoch{broker_epoch_});
   }
   return Step{now, out, {}, {}};
@@ -92,6 +93,7 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
   }
   const bool has_ended = contract::IsTerminal(job.state());
   update.hold = job.hold();
+  update.fail_overs = job.fail_overs();
   if (auto time = retries_.TimeOf(id)) update.retry_time = absl::FromUnixMicros(*time);
   if (has_ended) {
     // A job that ends while it is QUEUED ends with no run.
@@ -108,7 +110,7 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
 void Core::Impl::PutTouchedRun(Step& step, Cluster* cluster, RunId id) {
   auto it = cluster->runs.find(id);
   const uint64_t sequence = step.changed.contains(id) ? next_sequence_++ : 0;
-  if (it->second->logs_complete()) {
+  if (it->second->logs_complete() || step.given_up.contains(id)) {
     step.out->changes.push_back(PutRun{id.job, std::move(*it->second), /*is_last=*/true, sequence});
     cluster->runs.erase(it);
   } else {

@@ -93,6 +93,14 @@ constexpr std::array kFailureRows = {
         "What the cluster started could not claim the run: another start of it did, and that one "
         "is gone, or the node could not write to run_dir",
         kSubmitItAgain},
+    // Lost clusters.
+    FailureRow{v1::FAILURE_CODE_LEASE_ENDED,
+               "Its node stopped the run, because its lease had run out: the cluster's agent, or "
+               "the broker, had not been heard of",
+               "Submit the job again. If this happens often, have the cluster's operator look "
+               "after the connection of its agent."},
+    FailureRow{v1::FAILURE_CODE_CLUSTER_LOST, "The run's cluster was lost, and the run given up",
+               "Submit the job again, and tell the cluster's operator."},
     // The launch and the queue.
     FailureRow{v1::FAILURE_CODE_LAUNCH_REFUSED, "The cluster refused the run",
                "Correct what these words name, or ask the cluster's operator."},
@@ -254,6 +262,7 @@ RankPlace RankPlaceOf(const v1::Failure& failure) {
     case v1::FAILURE_CODE_NODE_NOT_BOOTED:
     case v1::FAILURE_CODE_PREEMPTED:
     case v1::FAILURE_CODE_TAKEN_ELSEWHERE:
+    case v1::FAILURE_CODE_CLUSTER_LOST:
     case v1::FAILURE_CODE_END_UNEXPLAINED:
     case v1::FAILURE_CODE_PLACED_IN_PART:
     case v1::FAILURE_CODE_OTHER:

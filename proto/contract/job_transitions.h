@@ -5,7 +5,7 @@
 //                   ^                  |          |            |
 //                   |                  +----------+------------+
 //                   |                             |
-//                   +-----------retry-------------+-> SUCCEEDED | FAILED | CANCELED
+//                   +------retry, fail-over-------+-> SUCCEEDED | FAILED | CANCELED
 //
 // Three wishes of users are part of a stage, each of them where it can be true:
 //
@@ -64,13 +64,14 @@ enum class JobEvent : uint8_t {
   kRunSucceeds,
   kRunFails,  // or is LOST, and no other run follows
   kRunIsCanceled,
-  kRetry,  // the run failed, and another one follows
+  kRetry,     // the run failed, and another one follows
+  kFailOver,  // the run was given up with its cluster, and another one follows
   kHold,
   kRelease,
   kCancel,
   kDependencyFails,  // a job that this one waits for ended otherwise than it needs
 };
-inline constexpr int kJobEvents = 13;
+inline constexpr int kJobEvents = 14;
 
 struct JobTransition {
   JobStage from;
@@ -101,6 +102,7 @@ inline constexpr auto kJobTransitions = [] {
       {kPending, kRunFails, kFailed},
       {kPending, kRunIsCanceled, kCanceledByCluster},
       {kPending, kRetry, kQueued},
+      {kPending, kFailOver, kQueued},
       {kPending, kHold, kPendingHeld},
       {kPending, kCancel, kPendingCanceling},
 
@@ -109,6 +111,7 @@ inline constexpr auto kJobTransitions = [] {
       {kPendingHeld, kRunFails, kFailed},
       {kPendingHeld, kRunIsCanceled, kCanceledByCluster},
       {kPendingHeld, kRetry, kQueuedHeld},
+      {kPendingHeld, kFailOver, kQueuedHeld},
       {kPendingHeld, kRelease, kPendingReleased},
       {kPendingHeld, kCancel, kPendingCanceling},
 
@@ -119,6 +122,7 @@ inline constexpr auto kJobTransitions = [] {
       {kPendingReleased, kRunFails, kFailed},
       {kPendingReleased, kRunIsCanceled, kCanceledByCluster},
       {kPendingReleased, kRetry, kQueued},
+      {kPendingReleased, kFailOver, kQueued},
       {kPendingReleased, kHold, kPendingHeld},
       {kPendingReleased, kCancel, kPendingCanceling},
 
@@ -136,6 +140,7 @@ inline constexpr auto kJobTransitions = [] {
       {kRunning, kRunFails, kFailed},
       {kRunning, kRunIsCanceled, kCanceledByCluster},
       {kRunning, kRetry, kQueued},
+      {kRunning, kFailOver, kQueued},
       {kRunning, kCancel, kRunningCanceling},
 
       {kRunningReleased, kRunWaits, kPendingReleased},
@@ -145,6 +150,7 @@ inline constexpr auto kJobTransitions = [] {
       {kRunningReleased, kRunFails, kFailed},
       {kRunningReleased, kRunIsCanceled, kCanceledByCluster},
       {kRunningReleased, kRetry, kQueued},
+      {kRunningReleased, kFailOver, kQueued},
       {kRunningReleased, kCancel, kRunningCanceling},
 
       {kRunningCanceling, kRunWaits, kPendingCanceling},
@@ -161,6 +167,7 @@ inline constexpr auto kJobTransitions = [] {
       {kSuspended, kRunFails, kFailed},
       {kSuspended, kRunIsCanceled, kCanceledByCluster},
       {kSuspended, kRetry, kQueued},
+      {kSuspended, kFailOver, kQueued},
       {kSuspended, kCancel, kSuspendedCanceling},
 
       {kSuspendedReleased, kRunWaits, kPendingReleased},
@@ -170,6 +177,7 @@ inline constexpr auto kJobTransitions = [] {
       {kSuspendedReleased, kRunFails, kFailed},
       {kSuspendedReleased, kRunIsCanceled, kCanceledByCluster},
       {kSuspendedReleased, kRetry, kQueued},
+      {kSuspendedReleased, kFailOver, kQueued},
       {kSuspendedReleased, kCancel, kSuspendedCanceling},
 
       {kSuspendedCanceling, kRunWaits, kPendingCanceling},

@@ -107,6 +107,10 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "it has ended; its outcome is being read";
     case v1::STATE_REASON_CODE_SCHEDULER_SILENT:
       return "its cluster does not answer its agent";
+    case v1::STATE_REASON_CODE_CLUSTER_LOST:
+      return "its cluster is lost, and another run follows";
+    case v1::STATE_REASON_CODE_CANNOT_FENCE:
+      return "the cluster cannot stop runs whose lease has ended";
     default:
       return "";
   }

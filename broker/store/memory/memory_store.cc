@@ -55,6 +55,7 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
       if (job.has_start_time()) live.start_time = core::ToTime(job.start_time());
       live.hold = record.hold;
       if (job.has_retry_time()) live.retry_time = core::ToTime(job.retry_time());
+      live.fail_overs = record.fail_overs;
       live.depends_on = DependenciesOf(record);
     }
     for (uint32_t number : record.open_runs) {
@@ -140,6 +141,7 @@ void MemoryStore::Apply(const core::UpdateJob& change) {
   if (change.start_time) core::SetTimestamp(*change.start_time, job.mutable_start_time());
   if (change.end_time) core::SetTimestamp(*change.end_time, job.mutable_end_time());
   record.hold = change.hold;
+  record.fail_overs = change.fail_overs;
   PutHold(change.hold, &job);
   if (change.failed_dependency != 0) PutFailedDependency(change.failed_dependency, &job);
   job.clear_retry_time();

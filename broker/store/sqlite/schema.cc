@@ -220,6 +220,13 @@ CREATE TABLE share_use (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Adds leases and the fail-over of jobs whose cluster is lost.
+constexpr std::string_view kVersion16 = R"sql(
+ALTER TABLE job ADD COLUMN fail_overs INTEGER NOT NULL DEFAULT 0;  -- runs that were given up with their clusters
+ALTER TABLE cluster ADD COLUMN fence_delay INTEGER NOT NULL DEFAULT 0;  -- in us, see PutCluster
+ALTER TABLE cluster ADD COLUMN lease INTEGER NOT NULL DEFAULT 0;        -- likewise
+)sql";
+
 // The steps that bring a file to the next version: first those that take a transaction for each
 // part, until they answer false; then, in one transaction, SQL and what takes code.
 struct Step {
@@ -243,7 +250,8 @@ constexpr Step kSteps[] = {{kVersion1},
                            {kVersion12},
                            {kVersion13},
                            {kVersion14},
-                           {kVersion15}};
+                           {kVersion15},
+                           {kVersion16}};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {

@@ -91,7 +91,7 @@ absl::Status Writer::Prepare() {
        " last_create_time = max(last_create_time, excluded.last_create_time)"},
       {&update_job_,
        "UPDATE job SET state = ?, job_sequence = ?, cancel_requested = ?, start_time = ?,"
-       " end_time = ?, hold = ?, retry_time = ? WHERE id = ?"},
+       " end_time = ?, hold = ?, retry_time = ?, fail_overs = ? WHERE id = ?"},
       // A separate statement, because naming an indexed column costs an index update even if its
       // value stays.
       {&update_cluster_of_job_,
@@ -117,8 +117,8 @@ absl::Status Writer::Prepare() {
       {&put_usage_, "UPDATE run SET run = ?, changed = ? WHERE id = ?"},
       {&put_cluster_,
        "INSERT OR REPLACE INTO cluster (name, kind, inventory, agent_version, journal_id,"
-       " acked_event_sequence, agent_epoch, max_active_runs, last_seen, cordon)"
-       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+       " acked_event_sequence, agent_epoch, max_active_runs, last_seen, cordon, fence_delay, lease)"
+       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {&advance_cluster_, "UPDATE cluster SET acked_event_sequence = ? WHERE name = ?"},
       {&remove_cluster_, "DELETE FROM cluster WHERE name = ?"},
       {&put_epoch_, "UPDATE broker SET epoch = ?"},
@@ -246,6 +246,7 @@ absl::Status Writer::Apply(const core::UpdateJob& change) {
   BindTime(change.end_time, update_job_);
   update_job_.Bind(static_cast<int>(change.hold));
   BindTime(change.retry_time, update_job_);
+  update_job_.Bind(change.fail_overs);
   if (absl::Status status = update_job_.Bind(change.id).Run(); !status.ok()) return status;
   if (change.failed_dependency != 0)
     return put_failed_dependency_.Start().Bind(change.failed_dependency).Bind(change.id).Run();
@@ -318,6 +319,8 @@ absl::Status Writer::Apply(const core::PutCluster& change) {
       .Bind(change.max_active_runs)
       .Bind(absl::ToUnixMicros(change.last_seen));
   change.cordon ? put_cluster_.BindBlob(cordon) : put_cluster_.BindNull();
+  put_cluster_.Bind(absl::ToInt64Microseconds(change.fence_delay))
+      .Bind(absl::ToInt64Microseconds(change.lease));
   return put_cluster_.Run();
 }
 

@@ -16,7 +16,7 @@ bool IsEnd(JobStage stage) { return IsTerminal(StateOf(stage)); }
 bool IsOnCluster(JobStage stage) {
   return stage != JobStage::kNew && !IsEnd(stage) && StateOf(stage) != v1::JOB_STATE_QUEUED;
 }
-bool IsOfRun(JobEvent event) { return event >= kRunWaits && event <= kRetry; }
+bool IsOfRun(JobEvent event) { return event >= kRunWaits && event <= kFailOver; }
 
 // The function follows the drawing in job_transitions.h, apart from the table.
 bool IsExpected(JobStage stage, JobEvent event) {
@@ -32,7 +32,7 @@ bool IsExpected(JobStage stage, JobEvent event) {
     return !IsHeld(stage) && !IsCancelAsked(stage) && (is_pending || stage == JobStage::kQueued);
   }
   if (!IsOnCluster(stage)) return false;
-  if (event == kRetry) return !IsCancelAsked(stage);
+  if (event == kRetry || event == kFailOver) return !IsCancelAsked(stage);
   // A held run that starts is released first.
   const bool starts = event == kRunRuns || event == kRunSuspends || event == kRunSucceeds;
   return !(starts && IsHeld(stage));

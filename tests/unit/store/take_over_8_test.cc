@@ -94,6 +94,8 @@ TEST_F(Version8Test, GoesOnWhereTheMoveOfRequestsStopped) {
   // A process that ended after some of the transactions left it like this.
   Execute(
       "DROP TABLE share_use; ALTER TABLE cluster DROP COLUMN cordon;"
+      "ALTER TABLE job DROP COLUMN fail_overs; ALTER TABLE cluster DROP COLUMN fence_delay;"
+      "ALTER TABLE cluster DROP COLUMN lease;"
       "CREATE TABLE request (job INTEGER PRIMARY KEY, request_id TEXT NOT NULL,"
       " fingerprint INTEGER NOT NULL) STRICT;"
       "INSERT INTO request SELECT id, request_id, fingerprint FROM job WHERE id > 3;"
