@@ -26,6 +26,8 @@ namespace muster::agents {
 
 // The name of the file in each place.
 inline constexpr std::string_view kLeaseFileName = "lease";
+// The beginning of the name where each term, a time without a lapse, has a file of its own.
+inline constexpr std::string_view kLeasePrefix = "lease.";
 // The longest file that is read: five words, three of which are numbers of at most 20 digits.
 inline constexpr size_t kMaxLeaseFileBytes = 128;
 // The time between two looks of a node at the file. A look is one small read, and a shorter time

@@ -251,6 +251,11 @@ Observation FakeBackend::DescribeEnd(const Cluster::Job& job) const {
                                                   : v1::RUN_STATE_FAILED);
   seen.end_time = job.end_time;
   if (was_canceled) return seen;
+  if (end.kind == TrueEnd::Kind::kLeaseEnded) {
+    seen.failure = contract::MakeFailure(v1::FAILURE_CODE_LEASE_ENDED, v1::FAILURE_CLASS_INFRA,
+                                         {.is_retriable = true});
+    return seen;
+  }
   if (end.kind == TrueEnd::Kind::kNotStarted) {
     seen.failure = job.programs[job.end_rank].failure;
     return seen;

@@ -198,8 +198,11 @@ void Auditor::CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& tr
   if (to == v1::RUN_STATE_ASSIGNED) CheckAssignment(job, *book, transition);
   run.was_canceled = book->cancel_requested;
   // The end of its run decides, which is looked at when the whole end is known.
-  run.is_followed = to == v1::RUN_STATE_FAILED && transition.job_state() == v1::JOB_STATE_QUEUED;
-  if (run.is_followed) world_.Count("another run after a failure");
+  run.is_given_up = transition.kind() == v1::TRANSITION_KIND_FAILED_OVER;
+  run.is_followed = (to == v1::RUN_STATE_FAILED || run.is_given_up) &&
+                    transition.job_state() == v1::JOB_STATE_QUEUED;
+  if (run.is_given_up) world_.Count("job failed over");
+  if (run.is_followed && !run.is_given_up) world_.Count("another run after a failure");
   if (!run.is_followed && transition.job_state() != JobStateOf(to, book->cancel_requested)) {
     Fail("legal", fmt::format("job {} is {} while its run is {}", job, Text(transition.job_state()),
                               Text(to)));
@@ -223,7 +226,7 @@ void Auditor::Commit(const core::UpdateJob& change) {
 void Auditor::Commit(const core::PutUsage& change) {
   const RunBook& run = jobs_[change.job].runs[change.run];
   world_.Count("usage after the logs");
-  if (!HasEnded(run.last_put.state()) || !run.logs_complete)
+  if (!HasEnded(run.last_put.state()) || !(run.logs_complete || run.is_given_up))
     Fail("legal", fmt::format("run {} has its usage too early", run.last_put.run_key()));
   if (change.usage.max_rss_bytes() != TrueUsage(run.last_put.run_key()).max_rss_bytes())
     Fail("usage", fmt::format("run {} has that of another", run.last_put.run_key()));
@@ -250,6 +253,10 @@ void Auditor::Commit(const core::PutRun& change) {
   const bool ends_now = HasEnded(change.run.state()) && !HasEnded(run.last_put.state());
   run.last_put = change.run;
   run.logs_complete = change.run.logs_complete();
+  if (ends_now && change.run.failure().code() == v1::FAILURE_CODE_CLUSTER_LOST) {
+    run.is_given_up = true;
+    return CheckGivenUp(change.run, book);
+  }
   if (ends_now) CheckEnd(change.run.run_key(), change.run, book);
 }
 
@@ -265,7 +272,7 @@ void Auditor::CheckEnd(const std::string& run_key, const v1::Run& run, const Job
       good = succeeded && run.exit().code() == 0 && run.exit().signal() == 0;
       break;
     case v1::RUN_STATE_FAILED:
-      good = is(TrueEnd::Kind::kRefused) ||
+      good = is(TrueEnd::Kind::kRefused) || is(TrueEnd::Kind::kLeaseEnded) ||
              (is(TrueEnd::Kind::kExit) && truth.end->code != 0 &&
               run.exit().code() == truth.end->code && run.exit().signal() == 0) ||
              (is(TrueEnd::Kind::kSignal) && run.exit().signal() == truth.end->code);
@@ -322,7 +329,7 @@ bool Auditor::IsAlive(const std::string& run_key) const {
 
 void Auditor::Submitted(const std::string& run_key) {
   TrueRun& run = runs_[run_key];
-  if (!IsAlive(run_key)) {
+  if (!IsAlive(run_key) && !WasGivenUp(run_key)) {
     Fail("single start", fmt::format("{} was launched and is no committed, active run", run_key));
   }
   if (run.is_live || !run.starts.empty()) {
@@ -346,16 +353,17 @@ void Auditor::Launching(const std::string& run_key) {
 }
 
 void Auditor::Started(const std::string& run_key, int restart) {
-  if (!IsAlive(run_key)) {
+  if (!CheckAlone(run_key) && !IsAlive(run_key)) {
     Fail("cancel", fmt::format("the command of {} starts after its job has ended", run_key));
   }
+  runs_[run_key].is_running = true;
   if (!runs_[run_key].starts.insert(restart).second) {
     Fail("single start", fmt::format("the command of {} started twice", run_key));
   }
 }
 
 void Auditor::Ended(const std::string& run_key, TrueEnd end) {
-  runs_[run_key].is_live = false;
+  runs_[run_key].is_live = runs_[run_key].is_running = false;
   runs_[run_key].end = end;
 }
 

@@ -22,6 +22,9 @@
 //   dependency     no run of a job is assigned before the jobs that it depends on have ended as it
 //                  needs; it fails in the commit in which one ends otherwise, and not without that
 //   places         no run of a job is on a cluster that the job's project may not use
+//   fence          only jobs whose users want it fail over; no run of the others, and none that is
+//                  to be fenced, runs at the same time as another one of its job, or starts after
+//                  it was given up
 //   cordon         an acknowledged cordon is in the store, and its cluster gets no new run until
 //                  its end is asked for
 //   quotas         no commit leaves a project with more active runs than its quota
@@ -90,6 +93,7 @@ class Auditor {
   // ---- the clusters
   void Submitted(const std::string& run_key);
   void Started(const std::string& run_key, int restart);
+  void Requeued(const std::string& run_key) { runs_[run_key].is_running = false; }
   void Ended(const std::string& run_key, TrueEnd end);
   // The cluster has dropped the run, and neither its history nor a record tells of it: it may be
   // reported as LOST.
@@ -102,6 +106,8 @@ class Auditor {
   // `quiet`: the faults are over and everything should have ended.
   void CheckAfterQuiet(const store::Store& store, size_t live_on_clusters, size_t held_by_agents);
   bool AllEnded() const;
+  // Returns whether the broker gave the run up with its cluster.
+  bool WasGivenUp(const std::string& run_key) const;
   size_t jobs() const { return jobs_.size(); }
 
  private:
@@ -111,6 +117,7 @@ class Auditor {
     bool logs_complete = false;
     bool was_canceled = false;  // when it ended
     bool is_followed = false;   // its end took the job back to the queue
+    bool is_given_up = false;   // with its cluster
   };
   struct JobBook {
     std::string operation;
@@ -129,6 +136,7 @@ class Auditor {
     int submissions = 0;
     std::set<int> starts;
     bool is_live = false;
+    bool is_running = false;  // its command
     bool is_untraceable = false;
     std::optional<TrueEnd> end;
   };
@@ -155,6 +163,14 @@ class Auditor {
   uint64_t FailedDependency(const JobBook& book) const;
   // Checks that the end of a run was followed by what its job's policy and the truth ask for.
   void CheckFollowed(const std::string& run_key, const RunBook& run, const JobBook& book);
+  // auditor_losses.cc
+  // The job's runs may run at the same time: FAIL_OVER_NOW.
+  static bool MayRunTwice(const JobBook& book);
+  void CheckGivenUp(const v1::Run& run, const JobBook& book);
+  // Checks that nothing else of its job runs. Returns whether it was given up before.
+  bool CheckAlone(const std::string& run_key);
+  // The number of runs up to this one that were given up.
+  static uint32_t CountGivenUp(const JobBook& book, uint32_t number);
   void CheckPlace(const core::PutRun& change, const JobBook& book);
   // Checks that the cluster of a run that has just been assigned takes some.
   void CheckCordon(const v1::Run& run);

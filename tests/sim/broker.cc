@@ -19,11 +19,15 @@ constexpr absl::Duration kTickInterval = absl::Seconds(1);
 // out, and with yet another one the store thread waits in Carrier::Post.
 constexpr size_t kMaxCommitted = broker::Carrier::kMaxWaiting + 2;
 
+// Three heartbeats, the least that a broker takes.
+constexpr absl::Duration kLease = absl::Seconds(15);
+
 core::Options CoreOptions() {
   core::Options options;
   // Rounds that end early are a path of their own.
   options.max_assignments_per_round = 3;
   options.max_fit_checks_per_round = 2;
+  options.lease = kLease;
   return options;
 }
 
@@ -39,6 +43,7 @@ void SimBroker::Start() {
   if (world_.Has(Mutation::kForgetRequestIds)) restored->requests.clear();
   for (core::LiveJob& job : restored->jobs) {
     if (world_.Has(Mutation::kForgetRetryTimes)) job.retry_time.reset();
+    if (world_.Has(Mutation::kForgetFailOvers)) job.fail_overs = 0;
     if (world_.Has(Mutation::kForgetHolds)) job.hold = core::HoldState::kNone;
   }
   for (core::PutCluster& cluster : restored->clusters) {
@@ -332,6 +337,8 @@ void SimBroker::OnMessage(core::SessionId session, agent::v1::ConnectRequest mes
 }
 
 void SimBroker::Do(core::SendToAgent& effect) {
+  if (effect.message.has_lease_renewal() && world_.Has(Mutation::kLongerLeases))
+    effect.message.mutable_lease_renewal()->mutable_duration()->set_seconds(45);
   const auto link = links_.find(effect.session);
   if (link != links_.end()) link->second->ToAgent(std::move(effect.message));
 }

@@ -53,6 +53,11 @@ std::shared_ptr<const v1::JobSpec> SimClient::MakeSpec(const std::string& name,
     spec.mutable_retry()->set_on_preemption(random.Chance(0.5));
     spec.mutable_retry()->mutable_backoff()->set_seconds(static_cast<int64_t>(random.Below(30)));
   }
+  const uint64_t on_loss = random.Below(4);
+  if (on_loss == 2) spec.set_on_cluster_loss(v1::CLUSTER_LOSS_POLICY_FAIL_OVER_WHEN_FENCED);
+  // A run that is given up and that no journal knows any more ends by itself alone.
+  if (on_loss == 3 && !runs_for_ever)
+    spec.set_on_cluster_loss(v1::CLUSTER_LOSS_POLICY_FAIL_OVER_NOW);
   if (random.Chance(0.2)) {
     const std::string& named = clusters_[random.Below(clusters_.size())];
     // A broker refuses a job of the picky project that names another.

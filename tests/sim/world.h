@@ -37,6 +37,10 @@ enum class Mutation {
   kRetryPlainFailures,     // the backend takes every failure for the cluster's fault
   kForgetLimits,           // a restarted broker does not know what projects may use
   kForgetCordons,          // a restarted broker does not know which clusters are cordoned
+  kNodesIgnoreLeases,      // no node stops a run, or keeps it from starting, for its lease
+  kLongerLeases,           // agents are given longer leases than the broker counts
+  kEarlyFence,             // agents tell a shorter fence delay than their nodes need
+  kForgetFailOvers,        // a restarted broker does not know how often jobs have failed over
   kForgetQuotas,           // the broker does not know how many runs a project may have
   kWatchSkips,             // a resumed watch begins one transition too late
 };
@@ -72,6 +76,10 @@ inline constexpr MutationName kMutations[] = {
     {Mutation::kRetryPlainFailures, "retry-plain-failures"},
     {Mutation::kForgetLimits, "forget-limits"},
     {Mutation::kForgetCordons, "forget-cordons"},
+    {Mutation::kNodesIgnoreLeases, "nodes-ignore-leases"},
+    {Mutation::kLongerLeases, "longer-leases"},
+    {Mutation::kEarlyFence, "early-fence"},
+    {Mutation::kForgetFailOvers, "forget-fail-overs"},
     {Mutation::kForgetQuotas, "forget-quotas"},
     {Mutation::kWatchSkips, "watch-skips"},
 };
