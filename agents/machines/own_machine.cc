@@ -14,6 +14,7 @@
 #include "agents/machines/answers.h"
 #include "agents/machines/fence.h"
 #include "agents/machines/launch_outcome.h"
+#include "agents/machines/leases.h"
 #include "agents/machines/machine.h"
 #include "agents/machines/places.h"
 #include "agents/machines/process_search.h"
@@ -73,6 +74,7 @@ class OwnMachine : public Places {
         config_(std::move(config)),
         runs_directory_(RunsDirectoryOf(state_dir)),
         user_output_(runs_directory_),
+        lease_(state_dir),
         layout_(config_.files, LayoutsDirectoryOf(state_dir), runs_directory_),
         machine_(std::move(machine)),
         whole_machine_({{.name = machine_.hostname, .capacity = machine_.capacity}}),
@@ -117,6 +119,10 @@ class OwnMachine : public Places {
                              std::optional<agents::FenceOutcome> on_board) override {
     return FenceRun(DirectoryOf(run_key), on_board);
   }
+  absl::Duration fence_delay() const override {
+    return FenceDelay(config_.cancel_grace, /*clocks=*/1);
+  }
+  absl::Status RenewLeases(absl::Duration remaining) override { return lease_.Renew(remaining); }
   agents::RunOutput OpenLogs(const RunHandle& run) override;
   void Forget(const RunHandle& run) override {
     user_output_.Forget(run.run_key);
@@ -146,6 +152,7 @@ class OwnMachine : public Places {
   const MachinesConfig config_;
   const std::string runs_directory_;
   UserOutput user_output_;
+  OwnLease lease_;
   RunLayout layout_;
   const Machine machine_;
   const Ledger whole_machine_;  // empty: only asked what could never fit
@@ -205,6 +212,7 @@ RunSpec OwnMachine::SpecOf(const agent::v1::Assignment& assignment) const {
                               .limits = config_.limits,
                               .container_tool = machine_.containers.tool});
   spec.user = std::move(user);
+  if (agents::KeepsLease(assignment)) spec.lease_file = lease_.path();
   return spec;
 }
 

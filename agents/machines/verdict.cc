@@ -153,6 +153,8 @@ v1::Failure FailureOf(const ExitRecord& exit) {
                                   "down, tell its operator.",
                         .phase = phase});
   }
+  if (exit.cause == ExitRecord::Cause::kLeaseEnded)
+    return MakeFailure(v1::FAILURE_CODE_LEASE_ENDED, v1::FAILURE_CLASS_INFRA, {.phase = phase});
   if (exit.end == ExitRecord::End::kNotStarted) return NotStartedFailure(exit, phase);
   if (exit.end == ExitRecord::End::kNothingRan) {
     return MakeFailure(v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA,
@@ -191,6 +193,10 @@ std::string DetailOf(const ExitRecord& exit) {
       break;
     case ExitRecord::Cause::kTerminated:
       detail += ", terminated by " + exit.sender;
+      break;
+    case ExitRecord::Cause::kLeaseEnded:
+      detail += exit.end == ExitRecord::End::kNothingRan ? ": its lease had ended"
+                                                         : " after TERM at the end of its lease";
       break;
   }
   if (exit.oom_kills > 0) detail += "; " + OomText(exit);

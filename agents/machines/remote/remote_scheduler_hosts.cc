@@ -26,6 +26,14 @@ constexpr uint32_t kMaxRefusals = 5;
 
 }  // namespace
 
+void RemoteScheduler::PutLease(const std::string& name, const std::string& content) {
+  Post([this, name, content] {
+    for (const HostEntry& entry : hosts_) {
+      if (entry.link != nullptr) entry.link->PutLease(name, content);
+    }
+  });
+}
+
 // ---- which there are
 
 absl::Status RemoteScheduler::AddHost(const HostConfig& config) {

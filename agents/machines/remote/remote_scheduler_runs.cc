@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/machines/leases.h"
 #include "agents/machines/remote/rank_spec.h"
 #include "agents/machines/remote/remote_scheduler.h"
 #include "agents/machines/run_environment.h"
@@ -276,12 +277,14 @@ absl::StatusOr<RankStart> RemoteScheduler::DescribeStart(const Active& run, size
   RunRules rules = options_.rules;
   rules.container_tool = containers.tool;
   if (absl::Status s = CheckDevices(run.placement[rank], capacity); !s.ok()) return s;
+  RunSpec spec = RankSpec(*own, options_.cluster, directory, rank, addresses, rules);
+  if (agents::KeepsLease(*own)) spec.lease_file = LeaseFileFor(directory, options_.lease_name());
   return RankStart{.run_key = run.what.run.run_key,
                    .rank = rank,
                    .directory = directory,
                    .devices = DevicesText(node),
                    .device_variables = DeviceVariables(capacity, node),
-                   .spec = RankSpec(*own, options_.cluster, directory, rank, addresses, rules),
+                   .spec = std::move(spec),
                    .job = std::make_shared<v1::JobSpec>(own->spec())};
 }
 
