@@ -136,7 +136,7 @@ class Grammar {
               [&spec](int64_t priority) { spec.priority = static_cast<int32_t>(priority); });
     // A plan submits nothing, so that there is nothing to wait for or to name.
     if (sub->get_name() == "plan") return;
-    AddJobsBefore(sub, &spec);
+    AddDependenciesAndLoss(sub, &spec);
     sub->add_flag("--wait", out_.wait,
                   "Wait for the end; exit with 0 (succeeded), 10 (failed), 11 (canceled) or 12 "
                   "(cluster failed)");

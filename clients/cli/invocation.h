@@ -83,6 +83,7 @@ enum class Verb {
 // the user has written them.
 struct SpecFlags {
   std::optional<std::string> name, project, pool, gpus, cpus, memory, time, workdir, image;
+  std::optional<std::string> on_cluster_loss;
   std::optional<uint32_t> nodes;
   std::optional<int32_t> priority;
   std::vector<std::string> clusters, env, labels, mounts, secrets, secret_files;
