@@ -17,6 +17,7 @@
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/gang.h"
 #include "contract/admission.h"
+#include "contract/awaited.h"
 #include "contract/gpu_share.h"
 #include "contract/gpu_types.h"
 #include "contract/issues.h"
@@ -225,10 +226,8 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
 bool KubernetesBackend::WarnOfAwaited(const v1::JobSpec& spec, const std::string& name_space,
                                       agents::CheckList* checks) {
   const auto awaited = things_.FindAwaited(spec, name_space);
-  for (const auto& [field, words, remedy] : awaited) {
-    checks->Warn(field, words,
-                 fmt::format("{}: the run waits for it for {} and fails then.", remedy,
-                             contract::FormatDuration(config_.start_grace)),
+  for (const auto& [field, words, exists] : awaited) {
+    checks->Warn(field, words, contract::AwaitedClaimRemedy(exists, config_.start_grace),
                  v1::SUBMIT_WARNING_CODE_NOT_THERE_YET);
   }
   return !awaited.empty();

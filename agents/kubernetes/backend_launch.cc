@@ -55,9 +55,9 @@ LaunchEnd KubernetesBackend::TakeFileRoom(const std::string& run_key, const v1::
       uploads::FetchTree(spec, config_.files->cache(), uploads::kFetchPatience);
   if (!tree.ok()) return uploads::NotLaunched(tree.status());
   if (const absl::Status good = CheckArchive(*tree); !good.ok()) {
-    return RefusedAs(v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG,
-                     {.detail = agents::WhatIsWrong(good),
-                      .remedy = "Bring less along, or choose a cluster of Slurm or machines."});
+    return RefusedAs(
+        v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG,
+        {.detail = agents::WhatIsWrong(good), .cause = contract::FailureCause::kTooManyUploads});
   }
   const absl::Status room = file_room_.Take(run_key, uploads::TarBytes(*tree));
   if (!room.ok()) return DeferredBecause(room);
@@ -125,8 +125,7 @@ LaunchOutcome KubernetesBackend::LaunchOne(const agent::v1::Assignment& assignme
   absl::StatusOr<agent::v1::Assignment> placed = InProject(assignment, config_);
   if (!placed.ok()) {
     return RefusedAs(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
-                     {.detail = agents::WhatIsWrong(placed.status()),
-                      .remedy = "Correct the job, or choose another cluster."});
+                     {.detail = agents::WhatIsWrong(placed.status())});
   }
   const auto run = std::make_shared<const agent::v1::Assignment>(*std::move(placed));
   queue_.Expect(run, assignment.held());
@@ -163,8 +162,7 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   if (absl::IsUnavailable(objects.status())) return DeferredBecause(objects.status());
   if (!objects.ok()) {
     return RefusedAs(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
-                     {.detail = agents::WhatIsWrong(objects.status()),
-                      .remedy = "Correct the job, or choose another cluster."});
+                     {.detail = agents::WhatIsWrong(objects.status())});
   }
   if (const auto key = contract::RunKey::Parse(run_key); key.ok()) {
     const MutexLock lock(mutex_);

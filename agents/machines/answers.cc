@@ -11,6 +11,7 @@
 #include "agents/hosts/local_host.h"
 #include "agents/machines/free_gpus.h"
 #include "agents/machines/run_request.h"
+#include "agents/machines/verdict.h"
 #include "contract/issues.h"
 #include "contract/message_of.h"
 #include "contract/units.h"
@@ -299,7 +300,8 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
   plan.set_submission(Submission(spec));
   v1::ClusterChecks checks;
   if (misfit.has_value()) {
-    AddCheck(&checks, "what the job asks for", v1::CHECK_RESULT_FAIL, misfit->why, misfit->remedy);
+    AddCheck(&checks, "what the job asks for", v1::CHECK_RESULT_FAIL, misfit->why,
+             RemedyOf(*misfit));
   } else {
     AddCheck(&checks, "what the job asks for", v1::CHECK_RESULT_OK,
              fmt::format("the {} has it", place));

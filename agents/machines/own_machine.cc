@@ -28,6 +28,7 @@
 #include "agents/machines/supervisors.h"
 #include "agents/machines/user_output.h"
 #include "agents/machines/work_sweeper.h"
+#include "contract/failures.h"
 #include "contract/message_of.h"
 #include "contract/states.h"
 #include "daemon/log.h"
@@ -311,11 +312,11 @@ std::optional<LaunchOutcome> OwnMachine::Accept(
   }
   if (const absl::Status created = directory.Create(spec); !created.ok()) {
     RemoveRefused(spec);
-    return Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
-                   {.detail = MessageOf(created),
-                    .remedy = absl::IsResourceExhausted(created)
-                                  ? "Free disk space on the machine and submit the job again."
-                                  : "Tell the machine's operator."});
+    return Refused(
+        v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+        {.detail = MessageOf(created),
+         .cause = absl::IsResourceExhausted(created) ? contract::FailureCause::kMachineFull
+                                                     : contract::FailureCause::kNone});
   }
   // The default one is made with the files: what is in work/ then is there as a whole.
   if (!has_files || !assignment->spec().results_directory().empty()) {

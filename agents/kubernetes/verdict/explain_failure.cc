@@ -18,7 +18,7 @@ namespace {
 constexpr int kSignalBase = 128;
 constexpr int kMaxSignal = 64;
 
-constexpr char kAgain[] = "Submit the job again; it was not the program's fault.";
+using contract::FailureCause;
 
 bool Mentions(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
@@ -147,24 +147,22 @@ std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject
                {.detail = words, .meaning = "its pod was deleted"});
 }
 
-// Empty: that of the code.
-const char* RemedyOf(const EndRecord& record) {
+FailureCause CauseOf(const EndRecord& record) {
   switch (record.problem) {
     case EndRecord::Problem::kFailed:
     case EndRecord::Problem::kMissing:
-      return "";
+      return FailureCause::kNone;
     case EndRecord::Problem::kStart:
-      return "Check that the image has the program, and that it may be executed.";
+      return FailureCause::kProgramNotInImage;
     case EndRecord::Problem::kWorkingDirectory:
-      return "Leave it out, name one that the image has (workdir; sbatch: --chdir=/, which each "
-             "has), or mount this one (kubernetes.volumes).";
+      return FailureCause::kDirectoryNotInImage;
     case EndRecord::Problem::kNoTar:
-      return "Use an image that has tar, or put the files into it.";
+      return FailureCause::kTarNotInImage;
     case EndRecord::Problem::kNotMade:
     case EndRecord::Problem::kNotUnpacked:
       break;
   }
-  return "Read the end of its output, and correct what it names.";
+  return FailureCause::kOutputSaysWhy;
 }
 
 v1::FailureCode CodeOf(const EndRecord& record) {
@@ -203,7 +201,7 @@ v1::Failure ExplainRecords(const Culprit& culprit) {
   const EndRecord& first = container.records.front();
   contract::FailureParts parts = {.detail = EndWords(container),
                                   .subject = first.subject,
-                                  .remedy = RemedyOf(first),
+                                  .cause = CauseOf(first),
                                   .phase = PhaseOfContainer(container)};
   if (first.problem == EndRecord::Problem::kFailed) {
     v1::Failure failure =
@@ -235,7 +233,7 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
   if (WasNotStarted(container)) {
     return OfPod(pod, v1::FAILURE_CODE_PROGRAM_NOT_STARTED, v1::FAILURE_CLASS_CONFIG, false,
                  {.detail = words + ": " + container.message,
-                  .remedy = "Check that the image has /bin/sh, which starts the command.",
+                  .cause = FailureCause::kShellNotInImage,
                   .phase = phase});
   }
   if (container.is_init) {
@@ -250,7 +248,7 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
     return OfPod(pod, v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA, true,
                  {.detail = Joined(container.reason, container.message),
                   .meaning = "the node has lost the container",
-                  .remedy = kAgain,
+                  .cause = FailureCause::kContainerLost,
                   .phase = phase});
   }
   return ExplainOwnExit(culprit);

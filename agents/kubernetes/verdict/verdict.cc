@@ -312,7 +312,7 @@ std::optional<Observation> GiveUp(const RunFacts& facts, const Object& whose,
   SetEvidence(facts, evidence, &seen);
   seen.failure = contract::MakeFailure(FailureCodeOf(trouble), trouble.failure_class,
                                        {.detail = Joined(trouble.reason, trouble.message),
-                                        .remedy = WhatHelps(trouble),
+                                        .cause = CauseOf(trouble),
                                         .phase = PhaseOf(trouble),
                                         .is_retriable = trouble.is_registrys || trouble.is_nodes});
   NamePod(whose, &*seen.failure);

@@ -9,6 +9,7 @@
 #include "agents/machines/run_environment.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/verdict.h"
+#include "contract/failures.h"
 #include "contract/message_of.h"
 #include "contract/sentences.h"
 #include "contract/states.h"
@@ -233,8 +234,7 @@ void RemoteScheduler::StartRank(Active* run, size_t rank, HostEntry* host) {
                            {.detail = MessageOf(start.status())})
              : MakeFailure(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
                            {.detail = MessageOf(start.status()),
-                            .remedy = "Repair the host, or cordon it in the file of hosts; then "
-                                      "submit the job again."}));
+                            .cause = contract::FailureCause::kHostUnfit}));
 }
 
 void RemoteScheduler::Refuse(Active* run, size_t rank, v1::Failure failure) {
@@ -271,7 +271,7 @@ absl::StatusOr<RankStart> RemoteScheduler::DescribeStart(const Active& run, size
   const ContainerRuntime& containers = hosts_[*FindHost(run.ranks[rank].host)].view.containers;
   if (const std::optional<Misfit> misfit = CheckImage(own->spec(), containers)) {
     return absl::FailedPreconditionError(
-        fmt::format("host {}: {}; {}", run.ranks[rank].host, misfit->why, misfit->remedy));
+        fmt::format("host {}: {}; {}", run.ranks[rank].host, misfit->why, RemedyOf(*misfit)));
   }
   RunRules rules = options_.rules;
   rules.container_tool = containers.tool;

@@ -23,6 +23,7 @@
 #include "agents/machines/run_place.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/verdict.h"
+#include "contract/failures.h"
 #include "contract/message_of.h"
 #include "fmt/format.h"
 
@@ -178,7 +179,8 @@ absl::Status SshHosts::AddToPlan(const v1::JobSpec& spec, const v1::JobSpec& /*r
   check->set_subject("the directory of results");
   check->set_result(v1::CHECK_RESULT_WARN);
   check->set_seen(agents::WhatIsWrong(free));
-  check->set_remedy(kResultsNameRemedy);
+  check->set_remedy(contract::AsClause(
+      std::string(contract::RemedyFor(contract::FailureCause::kResultsNameTaken))));
   return absl::OkStatus();
 }
 
@@ -235,12 +237,10 @@ std::optional<LaunchOutcome> SshHosts::Accept(
     const agent::v1::Assignment& /*resolved*/, uint64_t order) {
   const absl::Status created = RecordOf(assignment->run_key()).Create(*assignment, order);
   if (!created.ok()) {
-    return Refused(
-        v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
-        {.detail = MessageOf(created),
-         .remedy = absl::IsResourceExhausted(created)
-                       ? "Free disk space on the agent's machine and submit the job again."
-                       : "Tell the cluster's operator."});
+    return Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+                   {.detail = MessageOf(created),
+                    .cause = absl::IsResourceExhausted(created) ? contract::FailureCause::kAgentFull
+                                                                : contract::FailureCause::kNone});
   }
   const bool held = assignment->held();
   Enqueue(std::move(assignment), order, held);

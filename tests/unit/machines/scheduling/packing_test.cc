@@ -1,5 +1,6 @@
 // Tests the placement of requests, and that nothing is given twice: Ledger.
 #include "agents/machines/scheduling/ledger.h"
+#include "agents/machines/verdict.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/machines/scheduling/test_hosts.h"
@@ -206,7 +207,7 @@ TEST(Refusal, SaysWhatTheMachineDoesNotHave) {
        "ask for less"},
       {{.nodes = 2, .cores = 1},
        "2 nodes were asked for; this cluster is one machine",
-       "ask for 1 node at most"},
+       "ask for less"},
       {{.cores = 1, .gpu_millis = 1500},
        "resources.gpus[0].count_millis: 1500 is neither a share of one GPU nor whole GPUs",
        "ask for less than 1000 (a share of one device) or for a multiple of 1000"},
@@ -215,7 +216,7 @@ TEST(Refusal, SaysWhatTheMachineDoesNotHave) {
     const std::optional<Misfit> misfit = ledger.Refusal(refused.request);
     ASSERT_TRUE(misfit.has_value()) << refused.why;
     EXPECT_THAT(misfit->why, HasSubstr(refused.why));
-    EXPECT_THAT(misfit->remedy, HasSubstr(refused.remedy));
+    EXPECT_THAT(RemedyOf(*misfit), HasSubstr(refused.remedy));
   }
   EXPECT_FALSE(
       ledger.Refusal({.cores = 8, .memory_bytes = 1000, .gpu_type = "h100", .gpu_millis = 3000})
@@ -228,7 +229,9 @@ TEST(Refusal, SaysWhatNoHostOfAClusterHas) {
   hosts[3].state = HostState::kDown;
   const Ledger ledger(hosts);
   const std::vector<Refused> cases = {
-      {{.nodes = 5, .cores = 1}, "5 nodes were asked for; this cluster has 4 hosts", "4 nodes"},
+      {{.nodes = 5, .cores = 1},
+       "5 nodes were asked for; this cluster has 4 hosts",
+       "ask for less"},
       {{.cores = 65}, "65 cores were asked for; the largest host has 64", ""},
       {{.cores = 1, .gpu_millis = 5000},
        "5 GPUs were asked for; one host has at most 1 a100, 4 h100",
@@ -244,7 +247,7 @@ TEST(Refusal, SaysWhatNoHostOfAClusterHas) {
     const std::optional<Misfit> misfit = ledger.Refusal(refused.request);
     ASSERT_TRUE(misfit.has_value()) << refused.why;
     EXPECT_THAT(misfit->why, HasSubstr(refused.why));
-    EXPECT_THAT(misfit->remedy, HasSubstr(refused.remedy));
+    EXPECT_THAT(RemedyOf(*misfit), HasSubstr(refused.remedy));
   }
   EXPECT_FALSE(ledger.Refusal({.cores = 64}).has_value()) << "a host that is down comes back";
 }
