@@ -84,6 +84,7 @@ std::unique_ptr<hosts::Host> HostFor(const RunUser& user) {
 
 v1::ClusterCheck UsersLine(const RunUsers& users) {
   v1::ClusterCheck line;
+  line.set_code(v1::CHECK_CODE_USERS);
   line.set_subject(users::kUsersSubject);
   line.set_result(v1::CHECK_RESULT_OK);
   const absl::Status status = users.Probe();

@@ -111,6 +111,7 @@ std::string JobUsers::Meaning() const {
 
 v1::ClusterCheck JobUsers::CheckLine() {
   v1::ClusterCheck line;
+  line.set_code(v1::CHECK_CODE_USERS);
   line.set_subject("users");
   const absl::Status status = Probe();
   line.set_result(status.ok() ? v1::CHECK_RESULT_OK : v1::CHECK_RESULT_FAIL);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,37 +58,38 @@ int OneCluster(Session& session) {
 }
 
 // The token goes to stdout, so that a script can take it; the rest is for people.
+// Tells that it was done to the cluster: `id`, which is its name or what was made for it, the
+// response, or `say` for people.
+int Tell(Session& session, const std::string& id, const google::protobuf::Message& response,
+         const std::function<void()>& say) {
+  if (session.ids_only()) {
+    session.terminal.Out(Harmless(id) + "\n");
+  } else if (!session.for_people()) {
+    PrintMessage(session, response);
+  } else {
+    say();
+  }
+  return kOk;
+}
+
+int Tell(Session& session, const std::string& name, const google::protobuf::Message& response,
+         const std::string& note) {
+  return Tell(session, name, response, [&] { session.terminal.Note(note); });
+}
+
 int Invite(Session& session, const std::string& name) {
   v1::InviteClusterRequest request;
   request.set_name(name);
   const auto response = session.client.InviteCluster(request);
   if (!response.ok()) return Fail(session, response.status());
-  if (session.ids_only()) {
-    session.terminal.Out(response->token() + "\n");
-  } else if (!session.for_people()) {
-    PrintMessage(session, *response);
-  } else {
+  return Tell(session, response->token(), *response, [&] {
     session.terminal.Note(fmt::format(
         "run this on the host of the agent of {} within an hour; the token is good once, and does "
         "not belong into an argument, which others see:",
         Harmless(name)));
     session.terminal.Out(fmt::format("echo {} | muster-agent enroll --broker {} --state-dir DIR\n",
                                      Harmless(response->token()), Harmless(response->address())));
-  }
-  return kOk;
-}
-
-// Tells that it was done to the cluster: its name, the response, or a note for people.
-int Tell(Session& session, const std::string& name, const google::protobuf::Message& response,
-         const std::string& note) {
-  if (session.ids_only()) {
-    session.terminal.Out(Harmless(name) + "\n");
-  } else if (!session.for_people()) {
-    PrintMessage(session, response);
-  } else {
-    session.terminal.Note(note);
-  }
-  return kOk;
+  });
 }
 
 int Revoke(Session& session, const std::string& name) {

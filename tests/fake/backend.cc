@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "agents/core/launch_refusal.h"
+#include "contract/checks.h"
 #include "contract/failures.h"
 #include "contract/sentences.h"
 #include "fmt/format.h"
@@ -90,11 +91,10 @@ absl::StatusOr<v1::Inventory> FakeBackend::Inventory() {
 
 v1::ClusterChecks FakeBackend::Check() {
   v1::ClusterChecks checks;
-  v1::ClusterCheck* check = checks.add_checks();
   const absl::Status answers = Ask();
-  check->set_subject("the cluster answers");
-  check->set_result(answers.ok() ? v1::CHECK_RESULT_OK : v1::CHECK_RESULT_FAIL);
-  check->set_seen(answers.ToString());
+  *checks.add_checks() = contract::MakeCheck(
+      v1::CHECK_CODE_SCHEDULER, answers.ok() ? v1::CHECK_RESULT_OK : v1::CHECK_RESULT_FAIL,
+      "the cluster answers", answers.ToString());
   return checks;
 }
 
@@ -110,10 +110,8 @@ absl::StatusOr<v1::JobPlan> FakeBackend::Plan(const v1::JobSpec& spec, const std
   v1::JobPlan plan;
   plan.set_submission(fmt::format("submit {} for {}", spec.name(), user));
   if (const std::optional<v1::Failure> refusal = RefusalOf(spec)) {
-    v1::ClusterCheck* check = plan.add_checks();
-    check->set_subject("some node can run it");
-    check->set_result(v1::CHECK_RESULT_FAIL);
-    check->set_seen(refusal->message());
+    *plan.add_checks() = contract::MakeCheck(v1::CHECK_CODE_NODES, v1::CHECK_RESULT_FAIL,
+                                             "some node can run it", refusal->message());
   }
   return plan;
 }

@@ -75,7 +75,7 @@ void JudgeGpus(const std::vector<NodeObject>& nodes, const KubernetesConfig& con
 // ---- things that jobs depend on
 
 // `list` is a list's answer. `what` is "runtime classes", say.
-void JudgeNames(const std::string& what, const std::string& if_none,
+void JudgeNames(v1::CheckCode code, const std::string& what, const std::string& if_none,
                 const absl::StatusOr<Json>& list, agents::CheckList* checks);
 void JudgePullSecret(const std::string& name, const std::string& name_space,
                      const absl::StatusOr<Json>& secret, agents::CheckList* checks);

@@ -176,6 +176,7 @@ absl::Status SshHosts::AddToPlan(const v1::JobSpec& spec, const v1::JobSpec& /*r
   const absl::Status free = CheckResultsName(spec, config_.files);
   if (free.ok()) return free;
   v1::ClusterCheck* check = plan->add_checks();
+  check->set_code(v1::CHECK_CODE_STORAGE);
   check->set_subject("the directory of results");
   check->set_result(v1::CHECK_RESULT_WARN);
   check->set_seen(agents::WhatIsWrong(free));
