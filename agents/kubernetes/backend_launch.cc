@@ -391,7 +391,7 @@ LookupOutcome KubernetesBackend::Lookup(const agents::RunHandle& run) {
     outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
     outcome.evidence = MakeEvidence(std::string(ToStd(is_whole.status().message())));
   } else if (!*is_whole) {
-    // To launch it again completes it.
+    // Another launch completes it.
     outcome.kind = LookupOutcome::Kind::kAbsent;
     outcome.evidence = MakeEvidence("the launch of Job " + name + " was cut short");
   } else {

@@ -2,7 +2,7 @@
 // machine (own_machine.cc), or hosts over SSH (remote/ssh_hosts.cc). Behind it lies all that
 // differs between the two: how a run is written down, started, watched, ended and found again.
 //
-// Any thread.
+// Any thread may use it.
 #ifndef MUSTER_AGENTS_MACHINES_PLACES_H_
 #define MUSTER_AGENTS_MACHINES_PLACES_H_
 

@@ -285,7 +285,7 @@ class SlurmBackend : public agents::Backend {
   // Judges by what Slurm tells of the job that has claimed the run.
   agents::FenceOutcome FenceOwner(const agents::RunHandle& run, const JobId& owner);
 
-  // Constant after construction.
+  // These are constant after construction.
   const SlurmConfig config_;
   // Null: all jobs run as the agent's user.
   const std::unique_ptr<JobUsers> users_;
@@ -294,7 +294,7 @@ class SlurmBackend : public agents::Backend {
   // The clock for intervals and graces; times that others are told are of the time of day.
   const agents::SteadyTime time_;
 
-  // Thread-safe by themselves.
+  // They have locks of their own.
   mutable CallGate gate_;
   Commands commands_;
   Arrays arrays_;

@@ -4,7 +4,7 @@
 // are found, and its job is told from one that somebody else has given the run's name, whatever
 // becomes of the map of users and of what the user's programs write.
 //
-// Any thread.
+// Any thread may use it.
 #ifndef MUSTER_AGENTS_SLURM_JOB_USERS_H_
 #define MUSTER_AGENTS_SLURM_JOB_USERS_H_
 

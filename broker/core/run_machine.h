@@ -1,7 +1,7 @@
 // A run, and the one way in which it changes: an agent's report is taken over, or refused. The
 // states and their order are drawn in contract/transitions.h.
 //
-// Pure functions, for any thread.
+// These are pure functions, for any thread.
 #ifndef MUSTER_BROKER_CORE_RUN_MACHINE_H_
 #define MUSTER_BROKER_CORE_RUN_MACHINE_H_
 

@@ -48,7 +48,8 @@ v1::JobSpec SpecOf(const TraceJob& job, const std::string& cluster) {
   return spec;
 }
 
-// One replay: events in the order of their times, and after those of one time a round of placement.
+// Makes one replay: events in the order of their times, and after those of one time a round of
+// placement.
 class Replay {
  public:
   Replay(const Fleet& fleet, const Trace& trace, Policy policy, uint64_t seed)

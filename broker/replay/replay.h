@@ -36,7 +36,7 @@ std::optional<Policy> PolicyNamed(std::string_view name);
 
 // The fate of a job of the trace.
 struct Outcome {
-  // From the first arrival on; nothing: the broker refused it.
+  // It counts from the first arrival on; nothing: the broker refused it.
   std::optional<absl::Duration> start;
   std::string refusal;  // why it was refused
   // The start that the broker expected when it chose the cluster; nothing: it expected none.

@@ -208,7 +208,7 @@ class RunningBroker final : public Broker {
   }
 
  private:
-  // Blocks for the disk.
+  // It blocks for the disk.
   void WriteTokenUses() {
     const absl::Status status = tokens_->WriteUses();
     if (status.ok()) return;
@@ -216,7 +216,7 @@ class RunningBroker final : public Broker {
              {{"error", std::string(ToStd(status.message()))}});
   }
 
-  // Blocks for the disk.
+  // It blocks for the disk.
   void RemoveSecrets() {
     const absl::Status status = RemoveSpentSecrets(MakeUseCases());
     if (status.ok()) return;

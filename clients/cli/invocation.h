@@ -102,7 +102,7 @@ struct JobRef {
   bool is_every_task = false;      // likewise
 };
 
-// One column of a count.
+// Describes one column of a count.
 struct CountBy {
   v1::JobGrouping grouping = v1::JOB_GROUPING_UNSPECIFIED;
   std::string label;  // with JOB_GROUPING_LABEL

@@ -1,7 +1,7 @@
 // The client library: calls to the broker with deadlines and bounded repeats, and streams that
 // survive a restart of the broker.
 //
-// Thread-safe: any number of threads may call a Client. A WatchReader or LogReader belongs to one
+// Any number of threads may call a Client. A WatchReader or LogReader belongs to one
 // thread and must not outlive its Client. A Client can be made without a running broker; it
 // connects on the first call.
 #ifndef MUSTER_CLIENTS_CPP_CLIENT_H_
@@ -133,7 +133,7 @@ class Client {
       const v1::ReleaseJobsRequest& request) = 0;
   // Repeated only if it has a request_id.
   virtual absl::StatusOr<v1::RerunJobsResponse> RerunJobs(const v1::RerunJobsRequest& request) = 0;
-  // Not repeated: a second signal may mean something else to a program.
+  // It is not repeated: a second signal may mean something else to a program.
   virtual absl::StatusOr<v1::SignalJobsResponse> SignalJobs(
       const v1::SignalJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::ListClustersResponse> ListClusters(

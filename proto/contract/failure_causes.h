@@ -82,7 +82,7 @@ enum class FailureCause {
   kConversionKilled,
   kConversionRefused,
 };
-// For tests and tables.
+// It is for tests and tables.
 inline constexpr auto kLastFailureCause = FailureCause::kConversionRefused;
 
 // Whole sentences; "{0}" stands for the subject of the failure. Empty: kNone.

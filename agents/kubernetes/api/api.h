@@ -26,7 +26,8 @@ namespace muster::kubernetes {
 struct ApiAnswer {
   int status = 0;  // of HTTP
   Json body;       // null if it was no JSON
-  // For a refusal: its reason ("AlreadyExists", "Forbidden"; "" if none) and its message, whole.
+  // Of a refusal it has the reason ("AlreadyExists", "Forbidden"; "" if none) and its message,
+  // whole.
   std::string reason;
   std::string message;
   // The server may have heard the call before, and have done it: what is there already may be of
@@ -54,11 +55,11 @@ struct ApiCall {
   std::string path = {};  // "/api/v1/pods", with a query that is escaped already
   Json body = {};         // null: none
   std::string content_type = "application/json";
-  // For the call with all its repetitions.
+  // Bounds the call with all its repetitions.
   absl::Duration timeout = absl::Seconds(30);
 };
 
-// Thread-safe. Counts what it asks.
+// Any thread may use it. Counts what it asks.
 class Api {
  public:
   // `host` is this machine, for credentials plug-ins; it must outlive this object.

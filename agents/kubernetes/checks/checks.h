@@ -50,7 +50,7 @@ std::vector<Right> RightsOf(const KubernetesConfig& config);
 std::vector<Right> RightsWithKueue();
 // Returns the rights for a cluster that has that group: the coscheduling plug-in's or Volcano's.
 std::vector<Right> RightsWithPodGroups(const std::string& group);
-// By verb, in the right's order.
+// `allowed` is by verb, in the right's order.
 void JudgeRight(const Right& right, const std::string& name_space,
                 const std::map<std::string, absl::StatusOr<bool>>& allowed,
                 agents::CheckList* checks);

@@ -11,7 +11,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// Nodes that one line names.
+// One line names at most so many nodes.
 constexpr size_t kMaxNamedNodes = 8;
 // The GPU operator sets it where it has seen one. Source:
 // https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md.

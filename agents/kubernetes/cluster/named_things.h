@@ -18,7 +18,7 @@
 
 namespace muster::kubernetes {
 
-// Thread-safe. A thing that is not known, or may not be seen, counts as there.
+// Any thread may use it. A thing that is not known, or may not be seen, counts as there.
 class NamedThings {
  public:
   // `api` must outlive this object. A thing that was seen is believed to be there for `memory`: one

@@ -254,7 +254,7 @@ class RemoteScheduler : public RunScheduler {
   size_t silent_ ABSL_GUARDED_BY(mutex_) = 0;  // hosts that have not spoken
 
   LayoutTurns layout_turns_;
-  // Owned by the thread, once it runs.
+  // The thread owns these once it runs.
   std::vector<HostEntry> hosts_;
   std::map<std::string, WaitingRun> waiting_;  // by run key: those in the queue
   std::map<std::string, Active> active_;       // by run key

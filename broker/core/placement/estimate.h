@@ -7,7 +7,7 @@
 // clusters are compared by what their schedulers say, else by the demand that waits and runs there.
 // All this only orders clusters: it refuses none.
 //
-// Pure functions, for any thread.
+// These are pure functions, for any thread.
 #ifndef MUSTER_BROKER_CORE_PLACEMENT_ESTIMATE_H_
 #define MUSTER_BROKER_CORE_PLACEMENT_ESTIMATE_H_
 

@@ -111,7 +111,7 @@ class MemoryStore : public Store {
   std::map<uint64_t, uint64_t> job_by_sequence_ ABSL_GUARDED_BY(mutex_);  // of each transition
   std::map<uint64_t, std::pair<uint64_t, uint32_t>> run_by_change_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, core::PutCluster> clusters_ ABSL_GUARDED_BY(mutex_);
-  // By project and user.
+  // They are by project and user.
   std::map<std::pair<std::string, std::string>, core::PutUse> uses_ ABSL_GUARDED_BY(mutex_);
 };
 
