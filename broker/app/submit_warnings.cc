@@ -48,7 +48,7 @@ std::vector<JobToJudge> JobsToJudge(const core::Submit& submit) {
 void AddWarnings(const std::vector<JobToJudge>& jobs, const core::ClusterViews& clusters,
                  const contract::PlaceLimits& limits, v1::SubmitJobsResponse* response) {
   size_t bytes = 0;
-  // Those of the last job, which the next one often has as well.
+  // The next job often is like the last one, and has the same warnings.
   std::string last;
   const core::Requirements* last_requirements = nullptr;
   std::vector<v1::SubmitWarning> warnings;

@@ -26,7 +26,7 @@ namespace muster::kubernetes {
 struct ApiAnswer {
   int status = 0;  // of HTTP
   Json body;       // null if it was no JSON
-  // Of a refusal it has the reason ("AlreadyExists", "Forbidden"; "" if none) and its message,
+  // A refusal has its reason here ("AlreadyExists", "Forbidden"; "" if none) and its message,
   // whole.
   std::string reason;
   std::string message;

@@ -1,4 +1,5 @@
-// What published facts warn of comes with the answers of new jobs, made from the clusters as shown.
+// Tests the warnings that answers to new jobs have, made of published facts from the clusters as
+// shown.
 #include "broker/app/submit_warnings.h"
 
 #include <gmock/gmock.h>
