@@ -6,8 +6,7 @@
 // goes on. Trees that were used in the last week stay, at most kMaxTrees. A try whose connection
 // broke may still go on there beside the next one; neither disturbs the other.
 //
-// Any thread may use it. One agent has a directory. Calls block; each command on the host is
-// bounded.
+// Any thread; one agent for each directory. Calls block; each command on the host is bounded.
 #ifndef MUSTER_AGENTS_FILES_HOST_TREES_H_
 #define MUSTER_AGENTS_FILES_HOST_TREES_H_
 

@@ -25,8 +25,7 @@ struct LoginHost {
 struct SshConfig {
   // ---- affects behaviour
 
-  // They are tried in this order; the next one only if a connection cannot be made. At least 1, at
-  // most 16.
+  // Tried in this order; the next one only if a connection cannot be made. At least 1, at most 16.
   std::vector<LoginHost> hosts;
   std::string user;
   // A private key without passphrase, readable for its owner only. Empty: the agent at
@@ -42,11 +41,11 @@ struct SshConfig {
 
   // A TCP connection to one host. Login nodes are near or down.
   absl::Duration connect_timeout = absl::Seconds(10);
-  // Bounds banner and key exchange; a busy login node takes seconds.
+  // Banner and key exchange; a busy login node takes seconds.
   absl::Duration handshake_timeout = absl::Seconds(20);
   // All keys of an agent together.
   absl::Duration auth_timeout = absl::Seconds(20);
-  // Bounds the time to open a channel and start a shell on it.
+  // Opening a channel and starting a shell on it.
   absl::Duration channel_timeout = absl::Seconds(30);
   // Any one file operation, a read of 64 MiB included.
   absl::Duration file_timeout = absl::Seconds(120);

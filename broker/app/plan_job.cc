@@ -12,7 +12,6 @@
 #include "broker/app/run_secrets.h"
 #include "broker/app/submit_jobs.h"
 #include "broker/app/submit_warnings.h"
-#include "broker/core/event_bounds.h"
 #include "broker/engine/engine.h"
 #include "contract/checks.h"
 #include "contract/errors.h"

@@ -28,8 +28,7 @@ inline bool IsOtherOfRerun(std::string_view stored) {
   return !stored.empty() && stored.front() == kOtherOfRerun;
 }
 
-// Returns true if it names a RerunJobs; these request ids are unique in the broker, not in a
-// project.
+// True if it names a RerunJobs; these request ids are unique in the broker, not in a project.
 inline bool IsFirstOfRerun(std::string_view stored) {
   return !stored.empty() && stored.front() == kFirstOfRerun;
 }

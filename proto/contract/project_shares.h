@@ -38,8 +38,7 @@ struct ProjectShare {
 struct ProjectShares {
   // False: nobody has made a project, and jobs are served by priority, then by age, alone.
   bool are_on = false;
-  // They are by the name of the project. A project that is not here has no parent, weight 1 and no
-  // quotas.
+  // By the name of the project. A project that is not here has no parent, weight 1 and no quotas.
   std::map<std::string, ProjectShare, std::less<>> projects;
 
   friend bool operator==(const ProjectShares&, const ProjectShares&) = default;

@@ -26,8 +26,7 @@ namespace muster::kubernetes {
 struct ApiAnswer {
   int status = 0;  // of HTTP
   Json body;       // null if it was no JSON
-  // A refusal has its reason here ("AlreadyExists", "Forbidden"; "" if none) and its message,
-  // whole.
+  // For a refusal: its reason ("AlreadyExists", "Forbidden"; "" if none) and its message, whole.
   std::string reason;
   std::string message;
   // The server may have heard the call before, and have done it: what is there already may be of
@@ -55,11 +54,11 @@ struct ApiCall {
   std::string path = {};  // "/api/v1/pods", with a query that is escaped already
   Json body = {};         // null: none
   std::string content_type = "application/json";
-  // Bounds the call with all its repetitions.
+  // For the call with all its repetitions.
   absl::Duration timeout = absl::Seconds(30);
 };
 
-// Any thread may use it. Counts what it asks.
+// Thread-safe. Counts what it asks.
 class Api {
  public:
   // `host` is this machine, for credentials plug-ins; it must outlive this object.

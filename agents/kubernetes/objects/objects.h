@@ -41,7 +41,7 @@ struct ObjectName {
   std::string name;
   std::string uid;
   std::string resource_version;
-  // It is from its label; empty: it is no run's.
+  // From its label; empty: it is no run's.
   std::string run_key;
 };
 
@@ -67,8 +67,7 @@ struct JobObject {
   std::optional<absl::Time> created;
   uint32_t completions = 0;  // its pods; 0: not known
   std::string queue;         // of Kueue's, from its label; empty: none
-  // It is true if some of its pods alone decide of its success; not known of one that a watch tells
-  // of.
+  // True if some of its pods alone decide of its success; not known of one that a watch tells of.
   bool has_success_policy = false;
   // Their indexes, from kLeadingAnnotation; empty: all.
   std::vector<uint32_t> leading;
