@@ -83,14 +83,14 @@ class KubernetesLab(Lab):
                    for condition in pod["status"].get("conditions", []))
 
     def tell(self, job_id):
-        """What broker and cluster say of a job and of the cluster, for complaints about a wait that was in vain."""
+        """Returns, in words, all that broker and cluster tell of a job and its nodes, for complaints about a wait in vain."""
         job = self.api.get(job_id)
         key = job.runs[-1].run_key if job.runs else ""
         pods = [(pod["metadata"]["name"], pod["spec"].get("nodeName"), pod["metadata"].get("deletionTimestamp"), pod["status"])
                 for pod in self.cluster.must("GET", PODS)["items"]]
         nodes = [(node["metadata"]["name"], node["spec"].get("taints"), node["status"].get("conditions"))
                  for node in self.cluster.must("GET", "/api/v1/nodes")["items"]]
-        jobs = [(found["metadata"]["name"], found["spec"].get("suspend"), found["status"]) for found in self.cluster.objects("jobs")]
+        jobs = [(one["metadata"]["name"], one["spec"].get("suspend"), one["status"]) for one in self.cluster.objects("jobs")]
         events = [(event["involvedObject"]["name"], event["reason"], event.get("message"))
                   for event in self.cluster.objects("events") if key and event["involvedObject"]["name"].startswith(key)]
         return f"the job: {job}\npods: {pods}\nJobs: {jobs}\nnodes: {nodes}\nevents: {events}"
