@@ -61,6 +61,10 @@ constexpr std::array kCauseRows = {
              "partition."},
     CauseRow{FailureCause::kRolesLead,
              "Let no role lead, or choose a cluster with a newer Kubernetes."},
+    CauseRow{
+        FailureCause::kScriptOnNodes,
+        "Give it one node (sbatch --nodes=1), or submit a command, which Muster starts on each "
+        "node."},
     CauseRow{FailureCause::kSlurmOption, "Correct the option of Slurm that it names."},
     CauseRow{FailureCause::kMachineFull,
              "Free disk space on the machine and submit the job again."},

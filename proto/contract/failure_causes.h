@@ -39,6 +39,7 @@ enum class FailureCause {
   kNodesTooSmall,  // for Slurm
   kRolesLead,      // needs a newer Kubernetes
   kSlurmOption,
+  kScriptOnNodes,  // a batch script that several nodes would have to stop
   // Disks and files.
   kMachineFull,
   kAgentFull,  // the agent's machine
