@@ -74,6 +74,8 @@ std::string WhatWasNotOpened(const ExitRecord& record) {
 }
 
 v1::FailurePhase PhaseOfRecord(const ExitRecord& record) {
+  if (record.problem == ExitRecord::Problem::kLease && record.cause != ExitRecord::Cause::kNone)
+    return record.IsOfSetup() ? v1::FAILURE_PHASE_SETUP_START : v1::FAILURE_PHASE_COMMAND_START;
   switch (record.problem) {
     case ExitRecord::Problem::kStart:
     case ExitRecord::Problem::kWorkingDirectory:
@@ -85,6 +87,7 @@ v1::FailurePhase PhaseOfRecord(const ExitRecord& record) {
     case ExitRecord::Problem::kImage:
       return v1::FAILURE_PHASE_IMAGE;
     case ExitRecord::Problem::kTimeout:
+    case ExitRecord::Problem::kLease:
     case ExitRecord::Problem::kUnknown:
     case ExitRecord::Problem::kNone:
       break;
@@ -123,6 +126,24 @@ v1::Failure ExplainSrun(const RunFacts& facts, v1::FailurePhase phase) {
        .is_retriable = ShowsFaultOfCluster(facts.slurm_output)});
 }
 
+v1::Failure ExplainLease(const ExitRecord& record, v1::FailurePhase phase) {
+  // Slurm gave a batch script several nodes although its options do not say so.
+  if (record.cause == ExitRecord::Cause::kNodes) {
+    return MakeFailure(
+        v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
+        {.detail = "on_cluster_loss: FAIL_OVER_WHEN_FENCED is not for a batch script on several "
+                   "nodes, because nobody there would stop what it starts",
+         .remedy = "Give it one node (sbatch --nodes=1), or submit a command, which Muster starts "
+                   "on each node.",
+         .phase = phase});
+  }
+  const bool is_early = record.cause == ExitRecord::Cause::kNotStarted;
+  return MakeFailure(v1::FAILURE_CODE_LEASE_ENDED, v1::FAILURE_CLASS_INFRA,
+                     {.meaning = is_early ? "before its program could start" : "",
+                      .phase = phase,
+                      .is_retriable = true});
+}
+
 v1::Failure ExplainRecord(const RunFacts& facts) {
   const ExitRecord& record = *facts.record;
   const v1::FailurePhase phase = PhaseOfRecord(record);
@@ -157,6 +178,8 @@ v1::Failure ExplainRecord(const RunFacts& facts) {
       return MakeFailure(
           v1::FAILURE_CODE_FILE_NOT_OPENED, v1::FAILURE_CLASS_CONFIG,
           {.subject = record.about, .meaning = WhatWasNotOpened(record), .phase = phase});
+    case ExitRecord::Problem::kLease:
+      return ExplainLease(record, phase);
     case ExitRecord::Problem::kUnknown:
       return MakeFailure(
           v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA,
