@@ -96,6 +96,7 @@ absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const agent::v1::Assignmen
   if (!placed.ok()) return placed.status();
   agent::v1::Assignment own = *std::move(placed);
   if (absl::Status good = CheckNamespace(own.spec(), config_); !good.ok()) return good;
+  if (absl::Status good = CheckKeepsLease(own); !good.ok()) return good;
   if (absl::Status clear = view_.SpellGpuType(own.mutable_spec()); !clear.ok()) return clear;
   view_.FillResources(&own);
   if (const std::optional<std::string> refusal = view_.Refusal(own))
@@ -172,6 +173,8 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   }
   NamespaceRuns& home = HomeOf(objects->name_space);
   if (home.IsUnmade(run_key) && !MayLaunchIn(&home)) return DeferredBecause(home.WhyUnmade());
+  if (const absl::Status open = OpenLease(assignment, objects->name_space); !open.ok())
+    return DeferredBecause(open);
   RunStore& store = home.store();
   store.Want(run_key);
   JobObject job;

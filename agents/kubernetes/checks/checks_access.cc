@@ -4,6 +4,7 @@
 
 #include "agents/kubernetes/checks/checks.h"
 #include "agents/kubernetes/cluster/queue_view.h"
+#include "agents/kubernetes/manifest/pod_lease.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "contract/message_of.h"
 #include "contract/text.h"
@@ -16,6 +17,9 @@ namespace {
 constexpr char kClusterRightsRemedy[] =
     "give the agent's account the rights of deploy/kubernetes/cluster-rights.yaml, if it may have "
     "them";
+constexpr char kNoLeases[] =
+    "jobs with on_cluster_loss: FAIL_OVER_WHEN_FENCED are not taken, because pods would not learn "
+    "how long their leases last";
 // Since then the pods of an Indexed Job have their index as a label, and a policy for replacement.
 constexpr int kMinorForSeveralNodes = 28;
 // Since then the pods of a Job have the label by which a record of the start script is known.
@@ -164,6 +168,8 @@ std::vector<Right> NamespaceRights() {
       {"batch", "jobs", "", true, {"create", "get", "list", "watch", "patch", "delete"}, true, ""},
       {"", "secrets", "", true, {"create"}, true, ""},
       {"", "services", "", true, {"create"}, true, ""},
+      {"", "configmaps", "", true, {"create"}, false, kNoLeases},
+      {"", "configmaps", kLeaseObject, true, {"patch"}, false, kNoLeases},
       {"", "pods", "", true, {"list", "watch"}, true, ""},
       {"", "pods/log", "", true, {"get"}, true, ""},
       {"", "events", "", true, {"list", "watch"}, true, ""},

@@ -152,6 +152,8 @@ const char* RemedyOf(const EndRecord& record) {
   switch (record.problem) {
     case EndRecord::Problem::kFailed:
     case EndRecord::Problem::kMissing:
+    case EndRecord::Problem::kLeaseEnded:
+    case EndRecord::Problem::kNoLease:
       return "";
     case EndRecord::Problem::kStart:
       return "Check that the image has the program, and that it may be executed.";
@@ -182,6 +184,9 @@ v1::FailureCode CodeOf(const EndRecord& record) {
       return v1::FAILURE_CODE_RESULTS_DIRECTORY;
     case EndRecord::Problem::kNotUnpacked:
       return v1::FAILURE_CODE_FILES_NOT_BROUGHT;
+    case EndRecord::Problem::kLeaseEnded:
+    case EndRecord::Problem::kNoLease:
+      return v1::FAILURE_CODE_LEASE_ENDED;
   }
   return v1::FAILURE_CODE_PROGRAM_NOT_STARTED;
 }
@@ -193,6 +198,8 @@ v1::FailurePhase PhaseOfContainer(const ContainerObject& container) {
   const EndRecord& record = container.records.front();
   const bool is_of_setup = record.phase == EndRecord::Phase::kSetup;
   if (record.problem == EndRecord::Problem::kFailed) return v1::FAILURE_PHASE_SETUP;
+  if (record.problem == EndRecord::Problem::kLeaseEnded)
+    return is_of_setup ? v1::FAILURE_PHASE_SETUP : v1::FAILURE_PHASE_COMMAND;
   return is_of_setup ? v1::FAILURE_PHASE_SETUP_START : v1::FAILURE_PHASE_COMMAND_START;
 }
 
@@ -211,6 +218,12 @@ v1::Failure ExplainRecords(const Culprit& culprit) {
                          {.phase = parts.phase});
     NamePod(*culprit.pod, &failure);
     return failure;
+  }
+  if (CodeOf(first) == v1::FAILURE_CODE_LEASE_ENDED) {
+    if (first.problem == EndRecord::Problem::kNoLease)
+      parts.meaning = "before its program could start";
+    return OfPod(*culprit.pod, v1::FAILURE_CODE_LEASE_ENDED, v1::FAILURE_CLASS_INFRA, true,
+                 std::move(parts));
   }
   if (first.phase == EndRecord::Phase::kFiles) {
     for (const EndRecord& record : container.records)
