@@ -58,7 +58,7 @@ bool Leases::MayWrite() {
     for (const char* verb : kLeaseVerbs) {
       if (is_away) continue;
       Access access{.verb = verb, .resource = "configmaps", .name_space = name_space};
-      // What has no name yet cannot be allowed by it.
+      // A right to create cannot be limited to a name.
       if (access.verb != "create") access.name = kLeaseObject;
       const absl::StatusOr<bool> allowed = IsAllowed(access, &api_, kLeaseAskTimeout);
       may_write = may_write && allowed.value_or(true);

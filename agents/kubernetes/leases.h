@@ -33,7 +33,7 @@ class Leases {
   // Lets a run with a lease be in that namespace from now on. UNAVAILABLE: its pods could not see a
   // lease yet.
   absl::Status Open(const std::string& name_space, const std::string& run_key);
-  // Likewise, of a run that was launched before: the next renewal is its, too.
+  // Takes over such a run that was launched before: the next renewal is its, too.
   void Adopt(const std::string& name_space, const std::string& run_key);
   // Makes all leases end `remaining` from now. One call at a time. The first error of those about
   // single namespaces.

@@ -11,8 +11,8 @@
 
 namespace muster::slurm {
 
-// Where jobs run as their users, the agent has no directory that all of them could read and none
-// could change.
+// The agent has no directory that all users' jobs could read and none could change, where jobs run
+// as their users.
 bool SlurmBackend::CanFence() const { return users_ == nullptr; }
 
 // One write, however many runs there are. It is not synced: a node reads it, or the lease ends.

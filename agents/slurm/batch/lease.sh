@@ -103,7 +103,7 @@ end_guard() {
 guard_lease() {
   local line pause left_ms never lines kill_ms watcher
   trap '' TERM CONT "${signals[@]}" ${warning:+"$warning"}
-  # Whoever copies the script's output waits for all who could write some.
+  # The copiers of the script's output wait for all who could write some.
   if [[ $out_fd ]]; then close_streams; fi
   exec </dev/null {never}<> <(:) {lines}< <(watch_lease)
   watcher=$!

@@ -143,7 +143,7 @@ TEST_F(BatchLeaseTest, TheSameNumberOnceMoreRenewsNothing) {
 TEST_F(BatchLeaseTest, AFileServerThatHangsEndsTheLease) {
   Renew(absl::Seconds(3));
   const std::string file = RunPaths::LeaseFilePath(root_);
-  // Whoever opens a pipe that nobody writes to waits for ever, as for a file server that is away.
+  // An open of a pipe that nobody writes to lasts for ever, as one on a file server that is away.
   const ExitRecord end = EndOf(Spec(fmt::format("rm -f {0}; mkfifo {0}\n{1}", file, kGoesOn)));
   EXPECT_EQ(end.problem, Problem::kLease) << ReadWhole(paths_->slurm_output());
 }
