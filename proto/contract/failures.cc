@@ -65,9 +65,6 @@ constexpr std::array kFailureRows = {
     FailureRow{v1::FAILURE_CODE_DISK_LIMIT, "The run used too much of its node's disk",
                "Write less to the container's own file system, or into a volume."},
     // Failures caused by the cluster or by others.
-    FailureRow{v1::FAILURE_CODE_LEASE_ENDED,
-               "The run's lease ended, because neither its agent nor the broker had been heard of",
-               kNotItsFault},
     FailureRow{v1::FAILURE_CODE_NODE_LOST, "A node of the run failed", kSubmitItAgain},
     FailureRow{v1::FAILURE_CODE_NODE_NOT_BOOTED, "A node of the run did not boot", kSubmitItAgain},
     FailureRow{v1::FAILURE_CODE_EVICTED, "The cluster took the run off its node", kNotItsFault},
@@ -253,7 +250,6 @@ RankPlace RankPlaceOf(const v1::Failure& failure) {
     case v1::FAILURE_CODE_TIME_LIMIT:
     case v1::FAILURE_CODE_DEADLINE:
     case v1::FAILURE_CODE_NOT_REQUEUED:
-    case v1::FAILURE_CODE_LEASE_ENDED:
     case v1::FAILURE_CODE_NODE_LOST:
     case v1::FAILURE_CODE_NODE_NOT_BOOTED:
     case v1::FAILURE_CODE_PREEMPTED:
