@@ -131,10 +131,10 @@ v1::Failure ExplainLease(const ExitRecord& record, v1::FailurePhase phase) {
   if (record.cause == ExitRecord::Cause::kNodes) {
     return MakeFailure(
         v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
-        {.detail = "on_cluster_loss: FAIL_OVER_WHEN_FENCED is not for a batch script on several "
-                   "nodes, because nobody there would stop what it starts",
-         .remedy = "Give it one node (sbatch --nodes=1), or submit a command, which Muster starts "
-                   "on each node.",
+        {.detail =
+             "on_cluster_loss: FAIL_OVER_WHEN_FENCED is not for a batch script on several "
+             "nodes, because nobody there would stop what it starts; give it one node (sbatch "
+             "--nodes=1), or submit a command, which Muster starts on each node",
          .phase = phase});
   }
   const bool is_early = record.cause == ExitRecord::Cause::kNotStarted;

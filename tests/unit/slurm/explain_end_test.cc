@@ -66,7 +66,7 @@ TEST(ExplainLeaseTest, ABatchScriptThatGotSeveralNodesIsToBeCorrected) {
       ExplainEnd(JobPhase::kFailed, "FAILED", WithLeaseRecord(ExitRecord::Cause::kNodes));
   EXPECT_EQ(failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_FALSE(failure.retriable());
-  EXPECT_NE(failure.remedy().find("--nodes=1"), std::string::npos);
+  EXPECT_NE(failure.message().find("--nodes=1"), std::string::npos);
 }
 
 }  // namespace
