@@ -143,6 +143,7 @@ constexpr RpcUseCase kRpcs[] = {
     {"JobsService.CancelJobs", UseCase::kChangeJobs},
     {"JobsService.HoldJobs", UseCase::kChangeJobs},
     {"JobsService.ReleaseJobs", UseCase::kChangeJobs},
+    {"JobsService.MoveJobs", UseCase::kChangeJobs},
     {"JobsService.UpdateJob", UseCase::kChangeJobs},
     {"JobsService.SignalJobs", UseCase::kChangeJobs},
     {"JobsService.ListLogs", UseCase::kReadLogs},

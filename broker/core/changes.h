@@ -58,6 +58,13 @@ struct UpdateJob {
   uint64_t failed_dependency = 0;
 };
 
+// A job's run is to come back from its cluster, or not any longer.
+struct PutWithdrawal {
+  uint64_t job = 0;
+  std::optional<v1::Withdrawal> withdrawal = std::nullopt;
+  uint32_t returned_runs = 0;  // number of its runs so far that came back before they began
+};
+
 // A user's edit of a job: the values from now on. The job may have ended.
 struct EditJob {
   uint64_t id = 0;
@@ -152,9 +159,9 @@ struct RemoveUse {
   std::string user;
 };
 
-using Change =
-    std::variant<InsertJob, UpdateJob, EditJob, PutRun, PutUsage, AppendTransition, PutCluster,
-                 AdvanceCluster, RemoveCluster, PutBrokerEpoch, DeleteJob, PutUse, RemoveUse>;
+using Change = std::variant<InsertJob, UpdateJob, PutWithdrawal, EditJob, PutRun, PutUsage,
+                            AppendTransition, PutCluster, AdvanceCluster, RemoveCluster,
+                            PutBrokerEpoch, DeleteJob, PutUse, RemoveUse>;
 using Changes = std::vector<Change>;
 
 // A job that has not ended, from which the core is restored.
@@ -170,6 +177,8 @@ struct LiveJob {
   std::optional<absl::Time> start_time;
   HoldState hold = HoldState::kNone;
   std::optional<absl::Time> retry_time;
+  std::optional<v1::Withdrawal> withdrawal = std::nullopt;  // as in PutWithdrawal
+  uint32_t returned_runs = 0;                               // likewise
   // A job that it depends on.
   struct Dependency {
     uint64_t job = 0;

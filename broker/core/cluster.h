@@ -67,6 +67,8 @@ struct Cluster {
   // rises with each run that comes, begins or goes.
   placement::Load load;
   uint64_t load_version = 0;
+  // Since the last round of placement something may have made room here, or a place to wait.
+  bool has_opened = false;
   // The active runs that have not started, if this process has placed them: the place of each among
   // those that waited there, see placement::Waits.
   absl::flat_hash_map<RunId, uint32_t> places;

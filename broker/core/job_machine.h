@@ -32,6 +32,7 @@ class Job {
   ClusterIndex cluster_ = 0;
   contract::JobStage stage_ = contract::JobStage::kNew;
   bool has_started_ = false;
+  uint16_t returned_ = 0;
 
  public:
   Job() = default;
@@ -58,12 +59,15 @@ class Job {
   bool cancel_requested() const { return contract::IsCancelAsked(stage_); }
   bool held() const { return contract::IsHeld(stage_); }
   bool released() const { return contract::IsReleased(stage_); }
+  bool withdrawn() const { return contract::IsWithdrawn(stage_); }
   bool is_queued() const { return state() == v1::JOB_STATE_QUEUED; }
   bool is_on_cluster() const;
   // The hold as it is stored.
   HoldState hold() const;
   uint32_t sequence() const { return sequence_; }  // number of the latest step of its history
   uint16_t runs() const { return runs_; }          // number of the latest run
+  // The number of runs that came back before they began. No retry counts them.
+  uint16_t returned() const { return returned_; }
   // Cluster of the latest run. 0: there is none, or the job waits for the next one.
   ClusterIndex cluster() const { return cluster_; }
   std::optional<int64_t> start_unix_micros() const;  // first start of its command

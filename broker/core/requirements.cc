@@ -11,6 +11,7 @@
 #include "contract/slurm_only.h"
 #include "contract/slurm_options.h"
 #include "contract/storage_uri.h"
+#include "contract/task_array.h"
 
 namespace muster::core {
 namespace {
@@ -88,6 +89,7 @@ Requirements RequirementsOf(const v1::JobSpec& spec, uint64_t archive_bytes) {
   out.brings_files = spec.uploads_size() > 0;
   out.brings_shell = contract::HasShellEnvironment(spec);
   out.has_secrets = spec.secrets_size() > 0;
+  if (const auto task = contract::FindArrayTask(spec)) out.is_array_task = task->count > 1;
   out.roles = RolesOf(spec);
   out.image = ImageOf(spec);
   out.machine_file_field = MachineFileField(spec);

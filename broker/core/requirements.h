@@ -85,6 +85,7 @@ struct Requirements {
   bool brings_files = false;      // it uploads files
   bool brings_shell = false;      // it takes a shell's variables along
   bool has_secrets = false;
+  bool is_array_task = false;  // of an array with several tasks
   RolesNeed roles = RolesNeed::kNone;
   ImageNeed image = ImageNeed::kNone;
   // The first field of the spec that names a file of the user's own machine; empty: there is none.
@@ -98,7 +99,7 @@ struct Requirements {
     h = H::combine(std::move(h), r.project, r.nodes, r.cpu_millis, r.memory_bytes, r.gpu_millis,
                    r.is_total, r.gpu_type, r.time_limit_s.value_or(-1), r.clusters, r.pools,
                    r.pool_is_namespace, r.needs_slurm, r.needs_kubernetes, r.brings_files,
-                   r.brings_shell, r.has_secrets, static_cast<int>(r.roles),
+                   r.brings_shell, r.has_secrets, r.is_array_task, static_cast<int>(r.roles),
                    static_cast<int>(r.image), r.machine_file_field);
     h = H::combine(std::move(h), r.retry.max_runs, r.retry.on_preemption, r.retry.on_failure,
                    r.retry.exit_codes, r.retry.backoff);

@@ -165,6 +165,8 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   ShowSaved(cluster);
   PutNow(*cluster, step);
   is_capacity_stale_ = true;
+  NotePlaces(cluster);
+  Open(cluster);
   if (!same_inventory) refits_.ClusterChanged(cluster);
 
   SendToAgent send;
@@ -215,7 +217,8 @@ void Core::Impl::Reconcile(Cluster* cluster, const agent::v1::AgentHello& hello,
     } else if (!ended) {
       const Job& job = jobs_.at(id.job);
       if (job.cancel_requested()) cancellations.push_back(run->run_key());
-      if (job.held()) holds.push_back(run->run_key());
+      if (job.held() || job.withdrawn()) holds.push_back(run->run_key());
+      if (job.withdrawn() && IsKnownToBeHeld(*run)) cancellations.push_back(run->run_key());
       if (job.released()) freed.push_back(run->run_key());
     }
     ++it;
@@ -250,7 +253,7 @@ int Core::Impl::ResendRuns(int limit, Step& step) {
       assignment.set_may_have_been_launched(true);
       const Job& job = jobs_.at(id.job);
       assignment.set_cancel_requested(job.cancel_requested());
-      assignment.set_held(job.held());
+      assignment.set_held(job.held() || job.withdrawn());
       // The cluster may still hold a run that an agent without its journal finds there.
       if (job.released()) freed.push_back(assignment.run_key());
       ++sent;
@@ -304,6 +307,8 @@ void Core::Impl::TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step&
   cluster->saved.last_seen = step.now;
   PutNow(*cluster, step);
   is_capacity_stale_ = true;
+  NotePlaces(cluster);
+  Open(cluster);
   refits_.ClusterChanged(cluster);
 }
 
@@ -345,11 +350,14 @@ void Core::Impl::On(Tick& in, Step& step) {
   }
   if (in.clock_set_by != absl::ZeroDuration()) {
     ShiftWaits(in.clock_set_by, step);
+    could_start_.clear();
     accounts_.ShiftClock(in.clock_set_by, step.now);
     accounts_kept_ += in.clock_set_by;
   }
   if (step.now - accounts_kept_ >= kKeepAccounts) KeepAccounts(step);
   EndWaits(step);
+  for (const auto& [name, cluster] : clusters_by_name_) Drain(cluster, step);
+  MoveToRoom(step);
   constexpr size_t kMaxExpiredPerTick = 100'000;  // about 10 ms
   requests_.Expire(step.now - options_.request_memory, kMaxExpiredPerTick);
 }

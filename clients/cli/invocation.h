@@ -39,6 +39,7 @@ enum class Verb {
   kCopy,
   kHold,
   kRelease,
+  kMove,
   kWhy,
   kPlan,
   kClusters,

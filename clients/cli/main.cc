@@ -72,6 +72,7 @@ constexpr struct {
     {Verb::kCopy, CopyFiles},
     {Verb::kHold, Hold},
     {Verb::kRelease, Release},
+    {Verb::kMove, Move},
     {Verb::kWhy, Why},
     {Verb::kPlan, Plan},
     {Verb::kClusters, Clusters},

@@ -56,6 +56,7 @@ int Check(Session& session);
 int Forget(Session& session);
 int Hold(Session& session);
 int Release(Session& session);
+int Move(Session& session);
 int Why(Session& session);
 int Plan(Session& session);
 // These two need the context that the broker comes from. The session of Login has no credential.

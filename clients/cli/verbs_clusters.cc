@@ -102,17 +102,19 @@ int Revoke(Session& session, const std::string& name) {
                           Harmless(name)));
 }
 
-int Cordon(Session& session, const std::string& name) {
+int Cordon(Session& session, const std::string& name, bool drain) {
   v1::CordonClusterRequest request;
   request.set_name(name);
   request.set_reason(session.call.reason);
+  request.set_drain(drain);
   const auto response = session.client.CordonCluster(request);
   if (!response.ok()) return Fail(session, response.status());
   const uint32_t runs = response->cluster().active_runs();
   return Tell(session, name, *response,
-              fmt::format("cluster {0} takes no new runs; {1} there; muster clusters uncordon {0} "
-                          "ends it",
-                          Harmless(name), contract::Counted(runs, "active run")));
+              fmt::format("cluster {0} takes no new runs{2}; {1} there; muster clusters uncordon "
+                          "{0} ends it",
+                          Harmless(name), contract::Counted(runs, "active run"),
+                          drain ? ", and gives back those that have not begun" : ""));
 }
 
 int Uncordon(Session& session, const std::string& name) {
@@ -127,7 +129,8 @@ int Uncordon(Session& session, const std::string& name) {
 std::optional<int> DoByWord(Session& session) {
   const std::vector<std::string>& words = session.call.cluster_words;
   if (words.size() != 2) return std::nullopt;
-  if (words.front() == "cordon") return Cordon(session, words.back());
+  if (words.front() == "cordon") return Cordon(session, words.back(), /*drain=*/false);
+  if (words.front() == "drain") return Cordon(session, words.back(), /*drain=*/true);
   if (!session.call.reason.empty()) return std::nullopt;
   if (words.front() == "uncordon") return Uncordon(session, words.back());
   if (words.front() == "invite") return Invite(session, words.back());
@@ -143,7 +146,7 @@ int Clusters(Session& session) {
   if (words.size() > 1 || !session.call.reason.empty()) {
     session.terminal.Note(
         "write muster clusters [NAME], clusters invite NAME, clusters revoke NAME, clusters cordon "
-        "NAME [--reason TEXT] or clusters uncordon NAME");
+        "NAME [--reason TEXT], clusters drain NAME [--reason TEXT] or clusters uncordon NAME");
     return kUsage;
   }
   if (words.size() == 1) return OneCluster(session);

@@ -243,6 +243,10 @@ std::string StepText(const v1::Transition& transition) {
     }
     case v1::TRANSITION_KIND_RETRY:
       return "retry";
+    case v1::TRANSITION_KIND_WITHDRAWAL_REQUESTED:
+      return "to be taken back";
+    case v1::TRANSITION_KIND_WITHDRAWN:
+      return fmt::format("{}, taken back", contract::Name(transition.run_state()));
     case v1::TRANSITION_KIND_UPDATED:
       return "updated";
     case v1::TRANSITION_KIND_RESTARTED:

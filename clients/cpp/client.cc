@@ -142,6 +142,9 @@ class GrpcClient final : public Client {
   absl::StatusOr<v1::HoldJobsResponse> HoldJobs(const v1::HoldJobsRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::HoldJobs, request, true);
   }
+  absl::StatusOr<v1::MoveJobsResponse> MoveJobs(const v1::MoveJobsRequest& request) override {
+    return Call(*jobs_, &v1::JobsService::Stub::MoveJobs, request, true);
+  }
   absl::StatusOr<v1::ReleaseJobsResponse> ReleaseJobs(
       const v1::ReleaseJobsRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::ReleaseJobs, request, true);

@@ -129,6 +129,7 @@ class Client {
   virtual absl::StatusOr<v1::CancelJobsResponse> CancelJobs(
       const v1::CancelJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::HoldJobsResponse> HoldJobs(const v1::HoldJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::MoveJobsResponse> MoveJobs(const v1::MoveJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::ReleaseJobsResponse> ReleaseJobs(
       const v1::ReleaseJobsRequest& request) = 0;
   // Repeated only if it has a request_id.

@@ -231,9 +231,10 @@ Observation FakeBackend::Describe(const Cluster::Job& job, v1::RunState state) c
   seen.external_id = fmt::format("{}", job.id);
   seen.restarts = static_cast<uint32_t>(job.restart);
   if (state == v1::RUN_STATE_PENDING) {
-    seen.reason = contract::MakeReason(
-        v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES,
-        {.detail = job.is_held ? "it is held" : "waiting for one of the cluster's slots"});
+    seen.reason = job.is_held
+                      ? contract::MakeReason(v1::STATE_REASON_CODE_HELD)
+                      : contract::MakeReason(v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES,
+                                             {.detail = "waiting for one of the cluster's slots"});
   }
   if (!job.has_started) return seen;
   for (size_t node = 1; node <= job.programs.size(); ++node)

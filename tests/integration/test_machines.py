@@ -152,12 +152,13 @@ def test_a_run_with_a_time_limit_passes_one_that_waits_for_a_longer_one(api, wor
     running = api.submit(long)
     api.wait_state(running, job_pb2.JOB_STATE_RUNNING)
     large = api.submit(argv_spec("true", resources=resources(cpus=2)))
-    longer = argv_spec("true")
-    longer.time_limit.seconds = 7200
-    behind = api.submit(longer)
     short = argv_spec("true")
     short.time_limit.seconds = 60
     api.wait_state(api.submit(short), SUCCEEDED)
+    longer = argv_spec("true")
+    longer.time_limit.seconds = 7200
+    behind = api.submit(longer)
+    api.wait_state(behind, job_pb2.JOB_STATE_PENDING)
     assert api.get(large).state == api.get(behind).state == job_pb2.JOB_STATE_PENDING
     gate.open()
     for job_id in (running, large, behind):

@@ -176,11 +176,13 @@ void Auditor::Commit(const core::AppendTransition& change) {
     ++book.holds;
   }
   if (transition.kind() == v1::TRANSITION_KIND_RELEASE_REQUESTED) book.is_held = false;
+  if (transition.kind() == v1::TRANSITION_KIND_WITHDRAWAL_REQUESTED) book.is_withdrawn = true;
   if (transition.kind() == v1::TRANSITION_KIND_RETRY) {
     CheckRetryStep(change.job, &book, transition);
   }
   if (transition.run() != 0) CheckRunStep(change.job, &book, transition);
   book.state = transition.job_state();
+  if (book.state != v1::JOB_STATE_PENDING || book.cancel_requested) book.is_withdrawn = false;
   // A hold that came too late.
   if (book.state != v1::JOB_STATE_QUEUED && book.state != v1::JOB_STATE_PENDING) {
     book.is_held = false;
@@ -200,7 +202,10 @@ void Auditor::CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& tr
   // The end of its run decides, which is looked at when the whole end is known.
   run.is_followed = to == v1::RUN_STATE_FAILED && transition.job_state() == v1::JOB_STATE_QUEUED;
   if (run.is_followed) world_.Count("another run after a failure");
-  if (!run.is_followed && transition.job_state() != JobStateOf(to, book->cancel_requested)) {
+  const bool comes_back = transition.kind() == v1::TRANSITION_KIND_WITHDRAWN;
+  if (comes_back) CheckReturn(job, book, transition);
+  if (!run.is_followed && !comes_back &&
+      transition.job_state() != JobStateOf(to, book->cancel_requested)) {
     Fail("legal", fmt::format("job {} is {} while its run is {}", job, Text(transition.job_state()),
                               Text(to)));
   }
@@ -208,6 +213,26 @@ void Auditor::CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& tr
     Fail("legal", fmt::format("job {} has a step without evidence", job));
   }
   run.state = to;
+}
+
+void Auditor::CheckReturn(uint64_t job, JobBook* book, const v1::Transition& transition) {
+  world_.Count("a run came back");
+  ++book->returned;
+  book->runs[transition.run()].came_back = true;
+  const std::string& key = book->runs[transition.run()].last_put.run_key();
+  if (!book->is_withdrawn || transition.run_state() != v1::RUN_STATE_CANCELED ||
+      transition.job_state() != v1::JOB_STATE_QUEUED)
+    Fail("withdrawal", fmt::format("job {} comes back and was not asked for", job));
+  if (const auto truth = runs_.find(key); truth != runs_.end() && !truth->second.starts.empty())
+    Fail("withdrawal", fmt::format("run {} came back and had begun", key));
+}
+
+void Auditor::Commit(const core::PutWithdrawal& change) {
+  const JobBook& book = jobs_[change.job];
+  if (change.withdrawal && book.state != v1::JOB_STATE_PENDING)
+    Fail("withdrawal", fmt::format("job {} waits on no cluster and is withdrawn", change.job));
+  if (change.returned_runs < book.returned)
+    Fail("withdrawal", fmt::format("job {} forgets runs that came back", change.job));
 }
 
 void Auditor::Commit(const core::UpdateJob& change) {
@@ -273,6 +298,7 @@ void Auditor::CheckEnd(const std::string& run_key, const v1::Run& run, const Job
     case v1::RUN_STATE_CANCELED:
       // A run that failed by itself in the meantime is canceled, too; one that succeeded is not.
       good = is(TrueEnd::Kind::kCanceled) ||
+             (book.runs.at(run.number()).came_back && never_there) ||
              (book.cancel_requested && (never_there || (truth.end && !succeeded)));
       break;
     default:

@@ -24,6 +24,9 @@
 //   places         no run of a job is on a cluster that the job's project may not use
 //   cordon         an acknowledged cordon is in the store, and its cluster gets no new run until
 //                  its end is asked for
+//   withdrawal     a run that came back from its cluster never starts, and ended because it was
+//   asked
+//                  for; one that began is not followed for that
 //   quotas         no commit leaves a project with more active runs than its quota
 //   conservation   submitted = queued + active + ended; after the quiet no orphan on any cluster
 //   replay         the stored transitions give the stored states
@@ -110,6 +113,7 @@ class Auditor {
     v1::Run last_put;
     bool logs_complete = false;
     bool was_canceled = false;  // when it ended
+    bool came_back = false;     // it ended because it was asked for, before it began
     bool is_followed = false;   // its end took the job back to the queue
   };
   struct JobBook {
@@ -120,6 +124,8 @@ class Auditor {
     bool cancel_requested = false;
     int holds = 0;  // steps that held it
     bool is_held = false;
+    bool is_withdrawn = false;
+    uint32_t returned = 0;                // runs that came back
     std::optional<absl::Time> wait_ends;  // as its last step back to the queue promised
     absl::Time wait_begins;               // in true time, or a little before
     std::map<uint32_t, RunBook> runs;
@@ -136,6 +142,7 @@ class Auditor {
   void Commit(const core::InsertJob& change);
   void Commit(const core::AppendTransition& change);
   void Commit(const core::UpdateJob& change);
+  void Commit(const core::PutWithdrawal& change);
   void Commit(const core::PutRun& change);
   void Commit(const core::PutUsage& change);
   void Commit(const core::PutCluster& change);
@@ -159,6 +166,7 @@ class Auditor {
   // Checks that the cluster of a run that has just been assigned takes some.
   void CheckCordon(const v1::Run& run);
   void CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& update);
+  void CheckReturn(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckEnd(const std::string& run_key, const v1::Run& run, const JobBook& book);
   void CheckJob(const v1::Job& job);

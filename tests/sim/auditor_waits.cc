@@ -59,14 +59,15 @@ void Auditor::CheckRetryStep(uint64_t job, JobBook* book, const v1::Transition& 
   // The policy's arithmetic, apart from the contract's.
   const v1::RetryPolicy& policy = book->spec->retry();
   int64_t seconds = policy.has_backoff() ? policy.backoff().seconds() : 10;
-  for (uint32_t run = 1; run < book->runs.rbegin()->first && seconds < 3600; ++run) seconds *= 2;
+  for (uint32_t run = 1; run + book->returned < book->runs.rbegin()->first && seconds < 3600; ++run)
+    seconds *= 2;
   book->wait_ends = TimeOf(transition) + absl::Seconds(std::min<int64_t>(seconds, 3600));
   book->wait_begins = world_.loop.now() - kLongestCommit;
 }
 
 void Auditor::CheckAssignment(uint64_t job, const JobBook& book, const v1::Transition& transition) {
   const uint32_t max_runs = MaxRuns(book.spec->retry());
-  if (transition.run() > max_runs) {
+  if (transition.run() - book.returned > max_runs) {
     Fail("retry", fmt::format("job {} gets run {} of {}", job, transition.run(), max_runs));
   }
   if (book.is_held) Fail("hold", fmt::format("job {} is held and gets a run", job));

@@ -40,6 +40,7 @@ void SimBroker::Start() {
   for (core::LiveJob& job : restored->jobs) {
     if (world_.Has(Mutation::kForgetRetryTimes)) job.retry_time.reset();
     if (world_.Has(Mutation::kForgetHolds)) job.hold = core::HoldState::kNone;
+    if (world_.Has(Mutation::kForgetWithdrawals)) job.withdrawal.reset();
   }
   for (core::PutCluster& cluster : restored->clusters) {
     if (world_.Has(Mutation::kForgetCordons)) cluster.cordon.reset();
@@ -268,6 +269,12 @@ void SimBroker::Cancel(core::Cancel request, StatusDone done) {
 }
 
 void SimBroker::Hold(core::Hold request, StatusDone done) {
+  request.ticket = ++last_ticket_;
+  wishes_[request.ticket] = std::move(done);
+  Take(std::move(request));
+}
+
+void SimBroker::Move(core::Move request, StatusDone done) {
   request.ticket = ++last_ticket_;
   wishes_[request.ticket] = std::move(done);
   Take(std::move(request));

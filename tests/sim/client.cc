@@ -78,6 +78,8 @@ SimClient::Operation SimClient::MakeOperation(int number) {
   operation.wants_hold = random.Chance(0.2);
   operation.hold_after = random.Skewed(absl::Milliseconds(1), absl::Minutes(1));
   operation.release_after = random.Between(absl::Milliseconds(1), absl::Minutes(2));
+  operation.wants_move = random.Chance(0.3);
+  operation.move_after = random.Skewed(absl::Milliseconds(1), absl::Minutes(1));
   return operation;
 }
 
@@ -167,6 +169,9 @@ void SimClient::OnSubmitted(const std::vector<size_t>& operations,
     if (operation.wants_hold) {
       world_.loop.After(operation.hold_after, [this, index = operations[i]] { Hold(index); });
     }
+    if (operation.wants_move) {
+      world_.loop.After(operation.move_after, [this, index = operations[i]] { Move(index); });
+    }
     if (world_.random.Chance(0.1)) {
       world_.loop.After(kPatience, [this, index = operations[i]] { RepeatWithAnotherSpec(index); });
     }
@@ -241,6 +246,17 @@ void SimClient::Release(size_t index) {
     operations_[index].release_is_answered = true;
     auditor_.ReleaseAcknowledged(operations_[index].job);
     world_.history.Note(world_.loop, "client: job {} is released", operations_[index].job);
+  });
+}
+
+// Once: whether it was moved or stayed does not matter to its client.
+void SimClient::Move(size_t index) {
+  if (!broker_.is_up()) return;
+  core::Move request;
+  request.jobs = {operations_[index].job};
+  request.user = "someone";
+  broker_.Move(std::move(request), [this](const absl::Status& status) {
+    if (!status.ok()) auditor_.Fail("withdrawal", status.ToString());
   });
 }
 

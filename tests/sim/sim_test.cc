@@ -70,6 +70,7 @@ TEST(Simulation, HasEveryFaultInSomeSeed) {
                            "hold came too late",
                            "run held on its cluster",
                            "cluster cordoned",
+                           "a run came back",
                            "submit repeated after its answer",
                            "job that depends on others",
                            "job that failed with another"}) {

@@ -34,6 +34,7 @@ enum class Mutation {
   kForgetRetryTimes,       // a restarted broker does not know how long jobs are to wait
   kForgetBudgets,          // a restarted broker does not know how many runs a job may have
   kForgetHolds,            // a restarted broker does not know which jobs are held
+  kForgetWithdrawals,      // a restarted broker does not know which runs are to come back
   kRetryPlainFailures,     // the backend takes every failure for the cluster's fault
   kForgetLimits,           // a restarted broker does not know what projects may use
   kForgetCordons,          // a restarted broker does not know which clusters are cordoned
@@ -69,6 +70,7 @@ inline constexpr MutationName kMutations[] = {
     {Mutation::kForgetRetryTimes, "forget-retry-times"},
     {Mutation::kForgetBudgets, "forget-budgets"},
     {Mutation::kForgetHolds, "forget-holds"},
+    {Mutation::kForgetWithdrawals, "forget-withdrawals"},
     {Mutation::kRetryPlainFailures, "retry-plain-failures"},
     {Mutation::kForgetLimits, "forget-limits"},
     {Mutation::kForgetCordons, "forget-cordons"},

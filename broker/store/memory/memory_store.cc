@@ -54,6 +54,8 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
       live.runs = record.runs.empty() ? 0 : record.runs.rbegin()->first;
       if (job.has_start_time()) live.start_time = core::ToTime(job.start_time());
       live.hold = record.hold;
+      if (job.has_withdrawal()) live.withdrawal = job.withdrawal();
+      live.returned_runs = record.returned_runs;
       if (job.has_retry_time()) live.retry_time = core::ToTime(job.retry_time());
       live.depends_on = DependenciesOf(record);
     }
@@ -144,6 +146,13 @@ void MemoryStore::Apply(const core::UpdateJob& change) {
   if (change.failed_dependency != 0) PutFailedDependency(change.failed_dependency, &job);
   job.clear_retry_time();
   if (change.retry_time) core::SetTimestamp(*change.retry_time, job.mutable_retry_time());
+}
+
+void MemoryStore::Apply(const core::PutWithdrawal& change) {
+  Record& record = jobs_.at(change.job);
+  record.returned_runs = change.returned_runs;
+  record.job.clear_withdrawal();
+  if (change.withdrawal) *record.job.mutable_withdrawal() = *change.withdrawal;
 }
 
 void MemoryStore::Apply(const core::EditJob& change) {

@@ -63,6 +63,7 @@ class MemoryStore : public Store {
     std::set<uint32_t> open_runs;              // of which more may be heard
     std::map<uint32_t, uint64_t> run_changes;  // the sequence of each run's latest one
     core::HoldState hold = core::HoldState::kNone;
+    uint32_t returned_runs = 0;
     std::vector<v1::Transition> transitions;
     std::map<uint64_t, Editable> edits;  // by the sequence of the step: what was before it
     std::string request_id;
@@ -75,6 +76,7 @@ class MemoryStore : public Store {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::InsertJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::UpdateJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::PutWithdrawal& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::EditJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::PutRun& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::PutUsage& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -108,7 +108,8 @@ class Restorer {
       absl::Status status = ForEachRow(
           database_,
           "SELECT j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.spec, j.priority,"
-          " j.start_time, j.project, j.request_id, j.fingerprint, j.hold, j.retry_time, j.user"
+          " j.start_time, j.project, j.request_id, j.fingerprint, j.hold, j.retry_time, j.user,"
+          " j.withdrawal, j.returned_runs"
           " FROM job j INDEXED BY job_by_state WHERE j.state = ? ORDER BY j.id",
           [this](const Statement& row) { return ReadLiveJob(row); }, state);
       if (!status.ok()) return status;
@@ -129,6 +130,11 @@ class Restorer {
     if (!row.IsNull(7)) job.start_time = absl::FromUnixMicros(row.Int(7));
     job.hold = static_cast<core::HoldState>(row.Int(11));
     if (!row.IsNull(12)) job.retry_time = absl::FromUnixMicros(row.Int(12));
+    if (!row.IsNull(14)) {
+      absl::Status status = Parse(database_, "job", row.Blob(14), &job.withdrawal.emplace());
+      if (!status.ok()) return status;
+    }
+    job.returned_runs = static_cast<uint32_t>(row.Int(15));
     if (!row.IsNull(9)) {
       out_.requests.push_back({std::string(row.Text(8)), std::string(row.Text(9)),
                                static_cast<core::Fingerprint>(row.Int(10)), job.id, std::nullopt});

@@ -220,6 +220,12 @@ CREATE TABLE share_use (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Adds runs that are to come back before they begin.
+constexpr std::string_view kVersion17 = R"sql(
+ALTER TABLE job ADD COLUMN withdrawal BLOB;  -- a Withdrawal; null: its run is not to come back
+ALTER TABLE job ADD COLUMN returned_runs INTEGER NOT NULL DEFAULT 0;  -- runs that came back
+)sql";
+
 // The steps that bring a file to the next version: first those that take a transaction for each
 // part, until they answer false; then, in one transaction, SQL and what takes code.
 struct Step {
@@ -243,7 +249,9 @@ constexpr Step kSteps[] = {{kVersion1},
                            {kVersion12},
                            {kVersion13},
                            {kVersion14},
-                           {kVersion15}};
+                           {kVersion15},
+                           {""},
+                           {kVersion17}};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {

@@ -92,6 +92,7 @@ absl::Status Writer::Prepare() {
       {&update_job_,
        "UPDATE job SET state = ?, job_sequence = ?, cancel_requested = ?, start_time = ?,"
        " end_time = ?, hold = ?, retry_time = ? WHERE id = ?"},
+      {&put_withdrawal_, "UPDATE job SET withdrawal = ?, returned_runs = ? WHERE id = ?"},
       // A separate statement, because naming an indexed column costs an index update even if its
       // value stays.
       {&update_cluster_of_job_,
@@ -256,6 +257,17 @@ absl::Status Writer::Apply(const core::UpdateJob& change) {
       .Bind(static_cast<int>(change.cluster_kind))
       .Bind(change.id)
       .Run();
+}
+
+absl::Status Writer::Apply(const core::PutWithdrawal& change) {
+  put_withdrawal_.Start();
+  if (change.withdrawal) {
+    change.withdrawal->SerializeToString(&buffer_);
+    put_withdrawal_.BindBlob(buffer_);
+  } else {
+    put_withdrawal_.BindNull();
+  }
+  return put_withdrawal_.Bind(change.returned_runs).Bind(change.job).Run();
 }
 
 absl::Status Writer::Apply(const core::PutRun& change) {

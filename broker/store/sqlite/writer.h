@@ -58,6 +58,7 @@ class Writer {
   absl::Status Apply(const core::EditJob& change);
   absl::Status Apply(const core::PutRun& change);
   absl::Status Apply(const core::PutUsage& change);
+  absl::Status Apply(const core::PutWithdrawal& change);
   absl::Status Apply(const core::AppendTransition& change);
   absl::Status Apply(const core::PutCluster& change);
   absl::Status Apply(const core::AdvanceCluster& change);
@@ -101,7 +102,7 @@ class Writer {
 
   Statement begin_, commit_;
   Statement insert_label_, put_block_;
-  Statement update_job_, update_cluster_of_job_, put_failed_dependency_;
+  Statement update_job_, update_cluster_of_job_, put_failed_dependency_, put_withdrawal_;
   Statement edit_job_, insert_edit_, labels_, delete_label_;
   Statement put_run_, put_run_change_, put_outcome_, run_, put_usage_;
   Statement put_cluster_, advance_cluster_, remove_cluster_, put_epoch_;

@@ -98,6 +98,7 @@ TEST_F(Version8Test, GoesOnWhereTheMoveOfRequestsStopped) {
       " fingerprint INTEGER NOT NULL) STRICT;"
       "INSERT INTO request SELECT id, request_id, fingerprint FROM job WHERE id > 3;"
       "UPDATE job SET request_id = NULL, fingerprint = NULL WHERE id > 3;"
+      "ALTER TABLE job DROP COLUMN withdrawal; ALTER TABLE job DROP COLUMN returned_runs;"
       "ALTER TABLE job DROP COLUMN failed_dependency; PRAGMA user_version = 10");
   Open();
   EXPECT_EQ(Count("job WHERE request_id IS NOT NULL AND fingerprint IS NOT NULL"), 6);
