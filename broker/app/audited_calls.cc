@@ -27,6 +27,7 @@ constexpr std::string_view kReads[] = {
     "ProjectsService.ListProjects",
     "AuditService.ListAuditRecords",
     "AuditService.VerifyAudit",
+    "UsageService.GetUsage",
 };
 constexpr std::string_view kLogReads[] = {"JobsService.ListLogs", "JobsService.ReadLog"};
 // Jobs and files: thousands in a second. The rest are few, and somebody may ask months later who

@@ -177,6 +177,7 @@ constexpr RpcUseCase kRpcs[] = {
     {"ProjectsService.RemoveMember", UseCase::kManageMembers},
     {"AuditService.ListAuditRecords", UseCase::kReadAudit},
     {"AuditService.VerifyAudit", UseCase::kReadAudit},
+    {"UsageService.GetUsage", UseCase::kReadJobs},
 };
 
 std::optional<Reach> ReachOf(Over over, Role role, UseCase use_case) {

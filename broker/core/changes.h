@@ -152,9 +152,24 @@ struct RemoveUse {
   std::string user;
 };
 
-using Change =
-    std::variant<InsertJob, UpdateJob, EditJob, PutRun, PutUsage, AppendTransition, PutCluster,
-                 AdvanceCluster, RemoveCluster, PutBrokerEpoch, DeleteJob, PutUse, RemoveUse>;
+// The use of resources by runs that have ended, to be added to what is stored of the same day,
+// project, user, cluster and type of GPU.
+struct AddUsage {
+  int64_t day = 0;  // since 1970, in UTC
+  std::string project;
+  std::string user;
+  std::string cluster;
+  std::string gpu_type;  // as in GpuDemand
+  int64_t runs = 0;      // that ended on this day
+  // Milliseconds: of commands, of cores, of whole GPUs.
+  int64_t run_ms = 0;
+  int64_t core_ms = 0;
+  int64_t gpu_ms = 0;
+};
+
+using Change = std::variant<InsertJob, UpdateJob, EditJob, PutRun, PutUsage, AppendTransition,
+                            PutCluster, AdvanceCluster, RemoveCluster, PutBrokerEpoch, DeleteJob,
+                            PutUse, RemoveUse, AddUsage>;
 using Changes = std::vector<Change>;
 
 // A job that has not ended, from which the core is restored.

@@ -106,6 +106,10 @@ void Core::Impl::MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step
   const size_t at = step.out->changes.size();
   if (!Apply(id.job, job, change, std::move(transition), step)) return;
   step.moved[id] = at;
+  if (contract::IsTerminal(run.state())) {
+    const Group& group = *groups_.at(job.group);
+    step.usage.Add(run, group.requirements, accounts_.NameOf(group.user));
+  }
   if (is_followed) TellOfRetry(id.job, job, run, next_run, step);
 }
 

@@ -27,6 +27,7 @@
 #include "broker/core/refits.h"
 #include "broker/core/request_memory.h"
 #include "broker/core/retry_queue.h"
+#include "broker/core/run_usage.h"
 #include "broker/core/waiting_tree.h"
 #include "contract/place_limits.h"
 #include "contract/refusals.h"
@@ -60,6 +61,8 @@ class Core::Impl {
     absl::flat_hash_set<RunId> changed = {};
     // Jobs that fail because of the end of another one, by number: that one.
     absl::flat_hash_map<uint64_t, uint64_t> failed_dependency = {};
+    // The use of runs that have ended.
+    RunUsage usage = {};
   };
 
   // One item of a submit, looked at but not yet accepted.

@@ -41,7 +41,7 @@ Core::Impl::Step Core::Impl::Begin(absl::Time now, Output* out) {
     broker_epoch_put_ = true;
     out->changes.push_back(PutBrokerEpoch{broker_epoch_});
   }
-  return Step{now, out, {}, {}};
+  return Step{.now = now, .out = out, .jobs = {}, .runs = {}};
 }
 
 void Core::Impl::Record(Step& step, uint64_t id, Job& job, v1::Transition transition) {
@@ -62,6 +62,7 @@ void Core::Impl::Finish(Step& step) {
   SortUnique<std::pair<Cluster*, RunId>>(&step.runs, IsEarlier);
   for (uint64_t id : step.jobs) PutTouchedJob(step, id);
   for (auto [cluster, id] : step.runs) PutTouchedRun(step, cluster, id);
+  for (AddUsage& usage : step.usage.Take()) step.out->changes.push_back(std::move(usage));
   if (!step.has_transitions && step.changed.empty()) return;
   for (const RunId& id : step.changed) step.jobs.push_back(id.job);
   SortUnique<uint64_t>(&step.jobs, [](const auto& a, const auto& b) { return a < b; });

@@ -17,6 +17,7 @@
 #include "muster/v1/job_spec.pb.h"
 #include "muster/v1/jobs_service.pb.h"
 #include "muster/v1/signal_jobs.pb.h"
+#include "muster/v1/usage_service.pb.h"
 
 namespace muster::cli {
 
@@ -62,6 +63,7 @@ enum class Verb {
   kProjectArchive,
   kAuditList,
   kAuditVerify,
+  kUsage,
   // These need no broker.
   kContextList,
   kContextUse,
@@ -163,6 +165,14 @@ struct AuditFlags {
   std::string known;  // SEQ:HASH
 };
 
+// Flags of the verb usage. Empty and the ends of time: not given.
+struct UsageFlags {
+  std::vector<v1::UsageGrouping> by;
+  std::string project, user, cluster;
+  absl::Time since = absl::InfinitePast();
+  absl::Time until = absl::InfiniteFuture();
+};
+
 struct Invocation {
   Verb verb = Verb::kVersion;
   // of every verb
@@ -216,6 +226,7 @@ struct Invocation {
   SignalFlags signal;
   ProjectFlags project;
   AuditFlags audit;
+  UsageFlags usage;
   // sbatch and the like, sky: what is behind the verb
   std::vector<std::string> words;
 };

@@ -93,6 +93,7 @@ constexpr struct {
     {Verb::kProjectArchive, Projects},
     {Verb::kAuditList, ListAudit},
     {Verb::kAuditVerify, VerifyAudit},
+    {Verb::kUsage, Usage},
     {Verb::kSbatch, Sbatch},
     {Verb::kSqueue, Squeue},
     {Verb::kScancel, Scancel},

@@ -72,6 +72,7 @@ int DeleteSecret(Session& session);
 int Projects(Session& session);
 int ListAudit(Session& session);
 int VerifyAudit(Session& session);
+int Usage(Session& session);
 
 // The verbs of `muster context`, which need no broker.
 bool IsContextVerb(Verb verb);

@@ -24,6 +24,7 @@
 #include "muster/v1/jobs_service.pb.h"
 #include "muster/v1/projects_service.pb.h"
 #include "muster/v1/secrets_service.pb.h"
+#include "muster/v1/usage_service.pb.h"
 
 namespace muster::client {
 
@@ -172,6 +173,7 @@ class Client {
   // It reads the whole log, and waits as long as a question to a cluster may take.
   virtual absl::StatusOr<v1::VerifyAuditResponse> VerifyAudit(
       const v1::VerifyAuditRequest& request) = 0;
+  virtual absl::StatusOr<v1::GetUsageResponse> GetUsage(const v1::GetUsageRequest& request) = 0;
   virtual absl::StatusOr<v1::ForgetClusterResponse> ForgetCluster(
       const v1::ForgetClusterRequest& request) = 0;
   virtual absl::StatusOr<v1::CordonClusterResponse> CordonCluster(

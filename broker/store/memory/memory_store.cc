@@ -244,6 +244,14 @@ void MemoryStore::Apply(const core::RemoveUse& change) {
   uses_.erase({change.project, change.user});
 }
 
+void MemoryStore::Apply(const core::AddUsage& change) { usage_.Add(change); }
+
+absl::StatusOr<UsageRows> MemoryStore::ListUsage(const Scope& scope,
+                                                 const UsageQuery& query) const {
+  const MutexLock lock(mutex_);
+  return usage_.List(scope, query);
+}
+
 absl::StatusOr<const MemoryStore::Record*> MemoryStore::Find(const Scope& scope,
                                                              uint64_t id) const {
   auto it = jobs_.find(id);

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/store/memory/usage_table.h"
 #include "broker/store/store.h"
 #include "sync/mutex.h"
 
@@ -47,6 +48,7 @@ class MemoryStore : public Store {
   absl::StatusOr<uint64_t> LastSequence() const override;
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
                                                    absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<UsageRows> ListUsage(const Scope& scope, const UsageQuery& query) const override;
   absl::StatusOr<std::vector<v1::JobState>> GetStates(
       absl::Span<const uint64_t> ids) const override;
   absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
@@ -93,6 +95,7 @@ class MemoryStore : public Store {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::PutUse& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::RemoveUse& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::AddUsage& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::StatusOr<const Record*> Find(const Scope& scope, uint64_t id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -113,6 +116,7 @@ class MemoryStore : public Store {
   std::map<std::string, core::PutCluster> clusters_ ABSL_GUARDED_BY(mutex_);
   // By project and user.
   std::map<std::pair<std::string, std::string>, core::PutUse> uses_ ABSL_GUARDED_BY(mutex_);
+  UsageTable usage_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::store

@@ -220,6 +220,22 @@ CREATE TABLE share_use (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Adds the use of ended runs by days.
+constexpr std::string_view kVersion16 = R"sql(
+CREATE TABLE day_usage (
+  day INTEGER NOT NULL,  -- since 1970, in UTC
+  project TEXT NOT NULL,
+  user TEXT NOT NULL,
+  cluster TEXT NOT NULL,
+  gpu_type TEXT NOT NULL,
+  runs INTEGER NOT NULL,
+  run_ms INTEGER NOT NULL,   -- of commands
+  core_ms INTEGER NOT NULL,  -- of cores
+  gpu_ms INTEGER NOT NULL,   -- of whole GPUs
+  PRIMARY KEY (day, project, user, cluster, gpu_type)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // The steps that bring a file to the next version: first those that take a transaction for each
 // part, until they answer false; then, in one transaction, SQL and what takes code.
 struct Step {
@@ -243,7 +259,8 @@ constexpr Step kSteps[] = {{kVersion1},
                            {kVersion12},
                            {kVersion13},
                            {kVersion14},
-                           {kVersion15}};
+                           {kVersion15},
+                           {kVersion16}};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {

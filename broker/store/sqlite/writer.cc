@@ -126,6 +126,13 @@ absl::Status Writer::Prepare() {
        "INSERT OR REPLACE INTO share_use (project, user, at, cpu, memory, gpu)"
        " VALUES (?, ?, ?, ?, ?, ?)"},
       {&remove_use_, "DELETE FROM share_use WHERE project = ? AND user = ?"},
+      {&add_usage_,
+       "INSERT INTO day_usage (day, project, user, cluster, gpu_type, runs, run_ms, core_ms, "
+       "gpu_ms)"
+       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs,"
+       " run_ms = run_ms + excluded.run_ms, core_ms = core_ms + excluded.core_ms,"
+       " gpu_ms = gpu_ms + excluded.gpu_ms"},
+      {&forget_usage_, "DELETE FROM day_usage WHERE day < ?"},
       {&keep_numbers_,
        "UPDATE broker SET last_job = max(last_job, ifnull((SELECT max(id) FROM job), 0)),"
        " last_sequence = max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0),"
@@ -351,6 +358,25 @@ absl::Status Writer::Apply(const core::RemoveUse& change) {
   return remove_use_.Start()
       .Bind(std::string_view(change.project))
       .Bind(std::string_view(change.user))
+      .Run();
+}
+
+absl::Status Writer::Apply(const core::AddUsage& change) {
+  if (change.day > last_usage_day_) {
+    last_usage_day_ = change.day;
+    const int64_t oldest = change.day - kMaxUsageDays + 1;
+    if (absl::Status status = forget_usage_.Start().Bind(oldest).Run(); !status.ok()) return status;
+  }
+  return add_usage_.Start()
+      .Bind(change.day)
+      .Bind(std::string_view(change.project))
+      .Bind(std::string_view(change.user))
+      .Bind(std::string_view(change.cluster))
+      .Bind(std::string_view(change.gpu_type))
+      .Bind(change.runs)
+      .Bind(change.run_ms)
+      .Bind(change.core_ms)
+      .Bind(change.gpu_ms)
       .Run();
 }
 

@@ -50,7 +50,7 @@ const std::set<std::string_view> kWithoutJob = {
     "ProjectsService.RemoveMember",    "IdentityService.GetLoginInfo",
     "SecretsService.SetSecret",        "SecretsService.ListSecrets",
     "SecretsService.DeleteSecret",     "AuditService.ListAuditRecords",
-    "AuditService.VerifyAudit"};
+    "AuditService.VerifyAudit",        "UsageService.GetUsage"};
 
 // A job, by whose it is and where.
 struct Target {

@@ -93,7 +93,7 @@ TEST_F(Version8Test, GoesOnWhereTheMoveOfRequestsStopped) {
   store_.reset();
   // A process that ended after some of the transactions left it like this.
   Execute(
-      "DROP TABLE share_use; ALTER TABLE cluster DROP COLUMN cordon;"
+      "DROP TABLE share_use; DROP TABLE day_usage; ALTER TABLE cluster DROP COLUMN cordon;"
       "CREATE TABLE request (job INTEGER PRIMARY KEY, request_id TEXT NOT NULL,"
       " fingerprint INTEGER NOT NULL) STRICT;"
       "INSERT INTO request SELECT id, request_id, fingerprint FROM job WHERE id > 3;"
