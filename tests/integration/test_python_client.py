@@ -204,6 +204,45 @@ with muster.Executor(client) as executor:
 """) == "2.0\n[0.0, 1.0, 2.0, 3.0, 4.0]\ndivision by zero True\n[0.0, 1.0, 2.0] [0.0, 1.0, 2.0, 3.0]\n"
 
 
+def test_a_function_of_a_module_of_the_user_goes_along(python, world, agent):
+    home = world.path("home")
+    home.mkdir()
+    (home / "mine.py").write_text("HALF = 0.5\n\ndef halve(n):\n    return n * HALF\n")
+    assert python("""
+import sys; sys.path.insert(0, ".")
+import mine, muster
+print(muster.Client().submit(mine.halve, 5).result(120))
+""") == "2.5\n"
+
+
+def test_asyncio_has_the_same_verbs(python, world, agent):
+    (world.path("home") / "project").mkdir(parents=True)
+    (world.path("home") / "project" / "large").write_bytes(bytes(3 << 20))
+    assert python("""
+import asyncio, muster, muster.aio
+
+async def main():
+    async with muster.aio.AsyncClient() as client:
+        job = await client.submit("wc -c <large; cp large results/copy", workdir="project")
+        print([line.strip() async for line in job.logs(follow=True)], (await job.result()).exit.code, await job.fetch("results"))
+        held = await client.submit("true", held=True)
+        print((await held.why()).code, (await (await held.cancel()).wait(60)).state, len([step async for step in held.events()]))
+        try:
+            await (await client.submit("exit 3")).result(60)
+        except muster.JobFailed as error:
+            print(error.failure.exit.code)
+        print(await client.count(), [one.id async for one in client.list(limit=2)], [one.name for one in await client.clusters()])
+        print([value async for value in client.map(len, ["a", "bb", "ccc"], batch=2)])
+        try:
+            await (await client.submit("sleep 60")).wait(0.2)
+        except muster.WaitTimeout:
+            await client.cancel(filter="id > 0")
+
+asyncio.run(main())
+""").splitlines() == ["['3145728'] 0 ./results", "HELD CANCELED 3", "3", "3 [3, 2] ['box']", "[1, 2, 3]"]
+    assert (world.path("home") / "results" / "copy").stat().st_size == 3 << 20
+
+
 def test_more_jobs_than_a_watch_takes_by_number_are_waited_for(python, agent):
     assert python("""
 import muster

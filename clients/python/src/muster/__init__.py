@@ -20,12 +20,13 @@ from muster.errors import (AlreadyExists, BadRequest, BrokerUnavailable, CallTim
                            NotLoggedIn, NotPossible, RemoteError, TooMuch, WaitTimeout)
 from muster.executor import Executor
 from muster.handle import JobHandle
+from muster.local import LocalExecutor
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AlreadyExists", "BadRequest", "BrokerUnavailable", "CallTimeout", "CannotBePlaced", "Client", "ConfigurationError", "Conflict",
     "Executor",
-    "Job", "JobCanceled", "JobError", "JobFailed", "JobFileError", "JobHandle", "LogPiece", "MusterError", "NotAllowed",
+    "Job", "JobCanceled", "JobError", "JobFailed", "JobFileError", "JobHandle", "LocalExecutor", "LogPiece", "MusterError", "NotAllowed",
     "NotFound", "NotHonoured", "NotLoggedIn", "NotPossible", "RemoteError", "TooMuch", "WaitTimeout", "Why",
 ]

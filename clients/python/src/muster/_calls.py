@@ -12,6 +12,7 @@ import os
 import pathlib
 import pickle
 import sys
+import sysconfig
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from muster import _tree, errors
@@ -56,7 +57,7 @@ class Calls:
             import cloudpickle
         except ImportError:
             raise ImportError("functions need cloudpickle: pip install 'muster-client[functions]'") from None
-        self._pickle: Callable[[Any], bytes] = lambda thing: bytes(cloudpickle.dumps(thing, protocol=PICKLE_PROTOCOL))
+        self._cloudpickle: Any = cloudpickle
         self._job = job or Job()
         if self._job.command is not None and not isinstance(self._job.command, (list, tuple)):
             raise ValueError("the command of a function's Job is the Python that runs it, as a list: Job(['/opt/bin/python3'])")
@@ -65,16 +66,31 @@ class Calls:
         self._name = "".join(letter for letter in name if letter.isprintable())[:100] or "function"
         self._common = {f"cloudpickle/{path.name}": path.read_bytes()
                         for path in sorted(pathlib.Path(str(cloudpickle.__file__)).parent.glob("*.py"))}
+        self._function_module = _own_module(function)
         self._common["function.pickle"] = self._pickle(function)
         self._common["call.py"] = pathlib.Path(__file__).with_name("_worker.py").read_bytes()
 
-    def plan(self, batches: Sequence[Sequence[Call]]) -> List[Planned]:
-        """One job for each batch of calls. Files that belong to `job` cannot go along with functions yet: ValueError."""
-        if self._job.uploads():
-            raise ValueError("a function's Job takes no workdir and no files: give data as arguments, or as paths on the cluster")
+    def _pickle(self, thing: Any) -> bytes:
+        """Functions of the user's own module go along by value, because the cluster does not have the module."""
+        own = self._function_module
+        by_value = own is not None and own.__name__ not in self._cloudpickle.list_registry_pickle_by_value()
+        if by_value:
+            self._cloudpickle.register_pickle_by_value(own)
+        try:
+            return bytes(self._cloudpickle.dumps(thing, protocol=PICKLE_PROTOCOL))
+        finally:
+            if by_value:
+                self._cloudpickle.unregister_pickle_by_value(own)
+
+    def job(self) -> Job:
+        """The job of one batch, before the batch is known."""
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         command = [*self._python, f"{DIRECTORY}/call.py", version]
-        spec = self._job.replace(command=command, name=self._name, labels={**self._job.labels, LABEL: LABEL_VALUE}).spec()
+        return self._job.replace(command=command, name=self._name, labels={**self._job.labels, LABEL: LABEL_VALUE})
+
+    def plan(self, prepared: Planned, batches: Sequence[Sequence[Call]]) -> List[Planned]:
+        """One job for each batch of calls; `prepared` is job() with its own files."""
+        spec = prepared.spec
         planned = []
         for batch in batches:
             calls = [(tuple(arguments), dict(keywords)) for arguments, keywords in batch]
@@ -82,8 +98,18 @@ class Calls:
             one = type(spec)()
             one.CopyFrom(spec)
             one.uploads.add(tree_sha256=tree.sha256, path=DIRECTORY)
-            planned.append(Planned(one, [tree]))
+            planned.append(Planned(one, [*prepared.trees, tree]))
         return planned
+
+
+def _own_module(function: Any) -> Any:
+    """The module of a function, unless it is __main__, whose functions always go along, or one that was installed."""
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    path = getattr(module, "__file__", None)
+    if module is None or module.__name__ == "__main__" or path is None:
+        return None
+    installed = [os.path.realpath(sysconfig.get_paths()[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return None if any(os.path.realpath(path).startswith(place + os.sep) for place in installed) else module
 
 
 def has_outcomes(job: job_pb2.Job) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Optional, Sequence, Set, Type, TypeVar, Union
+from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, Optional, Sequence, Set, TypeVar, Union
 
 import grpc
 
@@ -70,8 +70,7 @@ class Client:
         one for each call. Raises CannotBePlaced, BadRequest and other MusterErrors.
         """
         if callable(what):
-            calls = _calls.Calls(what, job)
-            planned = calls.plan([[(args, fields)]])
+            planned = self._plan_calls(_calls.Calls(what, job), [[(args, fields)]])
             (answer,) = self._run(_verbs.submit_specs(planned, self._patience, held=held, validate_only=False,
                                                       request_ids=[request_id] if request_id else None))
             return self.job(answer.job_id)
@@ -120,9 +119,13 @@ class Client:
         deadline = None if timeout is None else time.monotonic() + timeout
         tuples = list(zip(*iterables))
         batches: List[List[_calls.Call]] = [[(call, {}) for call in tuples[at:at + batch]] for at in range(0, len(tuples), batch)]
-        planned = _calls.Calls(function, job).plan(batches)
+        planned = self._plan_calls(_calls.Calls(function, job), batches)
         answers = self._run(_verbs.submit_specs(planned, self._patience, held=False, request_ids=None, validate_only=False))
         return self._results([self.job(answer.job_id) for answer in answers], deadline)
+
+    def _plan_calls(self, calls: _calls.Calls, batches: Sequence[Sequence[_calls.Call]]) -> List[_verbs.Planned]:
+        (prepared,) = self._run(_verbs.prepare([calls.job()], {}, self._patience))
+        return calls.plan(prepared, batches)
 
     def _results(self, handles: List[JobHandle], deadline: Optional[float]) -> Iterator[Any]:
         for handle in handles:

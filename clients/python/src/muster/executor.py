@@ -88,7 +88,7 @@ class Executor(concurrent.futures.Executor):
         if not batches:
             return []
         client = self._client
-        planned = _calls.Calls(fn, self._job).plan(batches)
+        planned = client._plan_calls(_calls.Calls(fn, self._job), batches)
         answers = client._run(_verbs.submit_specs(planned, client._patience, held=False, request_ids=None, validate_only=False))
         groups: List[List[Any]] = []
         for batch, answer in zip(batches, answers):
