@@ -39,7 +39,7 @@ struct AgentConfig {
   hosts::SshConfig slurm_ssh;  // without hosts: Slurm's commands run on this machine
 };
 
-// Every setting; they write into `config`.
+// Holds every setting; they write into `config`.
 std::vector<Setting> SettingsOf(AgentConfig* config);
 // Returns whether the required settings are there; a broker is required only if `needs_broker`.
 // INVALID_ARGUMENT names what is not.

@@ -13,7 +13,7 @@
 
 namespace muster::agents {
 
-// Errors quote the value.
+// Its errors quote the value.
 using Setter = std::function<absl::Status(const std::string& value)>;
 
 absl::Status InvalidSetting(std::string_view text);

@@ -10,13 +10,15 @@
 #include <variant>
 #include <vector>
 
+#include "agents/core/boot_time.h"
 #include "agents/core/broker_link.h"
 #include "agents/core/inbox.h"
+#include "agents/core/launch_log.h"
+#include "agents/core/lease_lane.h"
 #include "agents/core/link_refusal.h"
 #include "agents/core/observer.h"
 #include "agents/core/questions.h"
 #include "agents/core/run_calls.h"
-#include "agents/core/steady_time.h"
 #include "agents/core/worker_lane.h"
 #include "contract/scheduler_calls.h"
 #include "contract/text.h"
@@ -55,6 +57,7 @@ Options CoreOptions(const AgentOptions& options, const Capabilities& abilities) 
   core.gathers_arrays = abilities.goes_along != nullptr;
   core.asks_usage = abilities.usage_of != nullptr;
   core.lookup_grace = abilities.lookup_grace;
+  core.fence_delay = abilities.fence_delay;
   return core;
 }
 
@@ -78,12 +81,14 @@ class Agent::Impl {
              .sources = [this](const RunHandle& run) { return backend_.OpenLogs(run).logs; },
              .shipped = [this](const std::string& key) { inbox_.Post(CallDone{LogsShipped{key}}); },
              .host = abilities_.output_host}),
+        leases_(abilities_.renew_leases, [this] { return Now(); }),
         calls_(
             options_.launch_parallelism, FileLaunches(options_, abilities_), &backend_,
             [this](const std::string& run_key) {
               return dialer_.FetchSecrets(options_.core.cluster, journal_id_, run_key);
             },
-            [this](Input input) { inbox_.Post(CallDone{std::move(input)}); }),
+            [this](Input input) { inbox_.Post(CallDone{std::move(input)}); },
+            [this] { return leases_.AreLive(); }),
         observer_(&backend_, options_.observe_patience,
                   [this](Message message) { inbox_.Post(std::move(message)); }),
         inventories_(1),
@@ -407,6 +412,7 @@ class Agent::Impl {
   void Do(DoAllowStarts&) {
     if (abilities_.allow_starts != nullptr) abilities_.allow_starts();
   }
+  void Do(DoRenewLeases& renew) { leases_.Renew(renew.end); }
   void Do(SendToBroker& send) {
     if (link_ == nullptr) return;
     // If the link is over, its ControlLinkEnded has the reason: it comes, or waits in the inbox.
@@ -433,29 +439,10 @@ class Agent::Impl {
              {{"calls_under_way", fmt::format("{}", calls_in_flight_)}});
   }
 
-  static void LogLaunch(const Launched& launched) {
-    if (launched.outcome.kind == LaunchOutcome::Kind::kLaunched) {
-      LogEvent(spdlog::level::debug, "launched",
-               {{"run", launched.run_key}, {"external_id", launched.outcome.external_id}});
-      return;
-    }
-    if (launched.outcome.kind == LaunchOutcome::Kind::kDeferred) {
-      // The broker is told, too; each try says it again.
-      LogEvent(spdlog::level::debug, "launch_deferred",
-               {{"run", launched.run_key}, {"why", launched.outcome.evidence.detail()}});
-      return;
-    }
-    const bool refused = launched.outcome.kind == LaunchOutcome::Kind::kRefused;
-    LogEvent(spdlog::level::warn, refused ? "launch_refused" : "launch_unclear",
-             {{"run", launched.run_key},
-              {"why",
-               refused ? launched.outcome.failure.message() : launched.outcome.evidence.detail()}});
-  }
-
   const AgentOptions options_;
   Backend& backend_;
   const Capabilities abilities_;
-  const SteadyTime time_;
+  const BootTime time_;
   Inbox inbox_;  // any thread's; all others from here to the lanes are the core thread's
 
   const std::unique_ptr<Journal> journal_;
@@ -483,6 +470,7 @@ class Agent::Impl {
   std::optional<absl::Time> drain_until_;
 
   LogShipper shipper_;
+  LeaseLane leases_;
   RunCalls calls_;
   Observer observer_;
   WorkerLane inventories_;

@@ -104,7 +104,10 @@ class AgentCore::Impl {
           runs_.WantHeld(key, message.holds().held(), step);
         }
         return;
-      case agent::v1::ConnectResponse::kLeaseRenewal:  // the agent keeps no leases
+      case agent::v1::ConnectResponse::kLeaseRenewal:
+        // The broker may have given up a run that still waits for its start on the cluster.
+        if (runs_.MayReleasedBegin()) return;
+        return session_.OnLeaseRenewal(message.lease_renewal(), step.now, &step.out->effects);
       case agent::v1::ConnectResponse::kQuestion:  // the agent around the core answers it
       case agent::v1::ConnectResponse::MESSAGE_NOT_SET:
         return;  // a kind of message that a later minor version knows
@@ -173,7 +176,9 @@ class AgentCore::Impl {
     Acknowledge(has, step);
     events_.Rewind();
     // Its answer says that the broker's wishes for the runs of an earlier process are all here.
-    if (!runs_.has_broker_spoken()) session_.Beat(step.now, &step.out->effects);
+    // Runs with a lease may start only once leases are renewed.
+    if (!runs_.has_broker_spoken() || options_.fence_delay > absl::ZeroDuration())
+      session_.Beat(step.now, &step.out->effects);
   }
 
   void OnAssignments(const agent::v1::Assignments& assignments, const Step& step) {

@@ -26,8 +26,10 @@ namespace muster::agents {
 struct Options {
   std::string cluster;
   v1::ClusterKind kind = v1::CLUSTER_KIND_UNSPECIFIED;
-  uint64_t process = 0;             // random, for the hello; 0: not told
-  std::string shared_user = {};     // for the hello: what it means that jobs share the agent's user
+  uint64_t process = 0;          // random, for the hello; 0: not told
+  std::string shared_user = {};  // for the hello: what it means that jobs share the agent's user
+  // For the hello, see Capabilities; zero: no leases are kept.
+  absl::Duration fence_delay = absl::ZeroDuration();
   uint32_t max_active_runs = 1000;  // what the hello says; the broker keeps to it
   // Launches that the backend is busy with; the rest stays ASSIGNED.
   int max_launches_in_flight = 4;
@@ -216,6 +218,10 @@ struct DoForget {
 // The broker's wishes for the runs of an earlier process are known and passed on, see
 // Capabilities::allow_starts.
 struct DoAllowStarts {};
+// Let the leases of all runs end at `end`, by the clock of Handle's `now`.
+struct DoRenewLeases {
+  absl::Time end;
+};
 struct SendToBroker {
   agent::v1::ConnectRequest message;
 };
@@ -228,8 +234,9 @@ struct Redial {
 struct Stop {
   absl::Status status;
 };
-using Effect = std::variant<DoLaunch, DoLookup, DoFence, DoCancel, DoHold, DoNoteHold, ShipLogs,
-                            DoReadUsage, DoForget, DoAllowStarts, SendToBroker, Redial, Stop>;
+using Effect =
+    std::variant<DoLaunch, DoLookup, DoFence, DoCancel, DoHold, DoNoteHold, ShipLogs, DoReadUsage,
+                 DoForget, DoAllowStarts, DoRenewLeases, SendToBroker, Redial, Stop>;
 
 struct Output {
   std::vector<JournalChange> changes;

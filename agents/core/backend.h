@@ -207,9 +207,9 @@ struct Capabilities {
   // cannot get it; UNAVAILABLE: the cluster did not take it, or could not be asked. Null: the
   // cluster sends none.
   std::function<absl::Status(const RunHandle& run, const RunSignal& signal)> send_signal = nullptr;
-  // The longest time that a process of a run lives after the run's lease has ended (KeepsLease): its
-  // nodes stop it by themselves, whether or not this agent lives, and start none whose lease has
-  // ended. Clocks may differ by a bound that this includes. Zero: the cluster cannot do that.
+  // The longest time that a process of a run lives after the run's lease has ended (KeepsLease):
+  // its nodes stop it by themselves, whether or not this agent lives, and start none whose lease
+  // has ended. Clocks may differ by a bound that this includes. Zero: the cluster cannot do that.
   absl::Duration fence_delay = absl::ZeroDuration();
   // Makes the leases of all runs that have one, and of those launched later, end `remaining` from
   // now; called again well before that. One call at a time, beside all others; may take some

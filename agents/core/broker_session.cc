@@ -4,6 +4,7 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "agents/core/clean_text.h"
@@ -19,6 +20,12 @@ using google::protobuf::util::MessageDifferencer;
 constexpr absl::Duration kMinHeartbeat = absl::Milliseconds(100);
 constexpr absl::Duration kMaxHeartbeat = absl::Minutes(5);
 
+// A broker that leaves more of them unanswered has been given up long before; an older one never
+// answers with a renewal.
+constexpr size_t kMaxUnansweredBeats = 100;
+// The longest lease, as LeaseRenewal says.
+constexpr absl::Duration kMaxLease = absl::Hours(24);
+
 bool SameExceptTime(v1::Inventory a, v1::Inventory b) {
   a.clear_observed_at();
   b.clear_observed_at();
@@ -32,6 +39,8 @@ void BrokerSession::Up(agent::v1::AgentHello hello, const JournalMeta& meta, abs
   phase_ = Phase::kHello;
   last_ack_ = now;
   inventory_is_news_ = false;
+  beats_ = 0;
+  unanswered_.clear();
   hello.set_protocol_version(kProtocolVersion);
   hello.set_cluster(options_.cluster);
   hello.set_kind(options_.kind);
@@ -42,6 +51,8 @@ void BrokerSession::Up(agent::v1::AgentHello hello, const JournalMeta& meta, abs
   hello.set_max_active_runs(options_.max_active_runs);
   hello.set_process(options_.process);
   hello.set_shared_user(options_.shared_user);
+  if (options_.fence_delay > absl::ZeroDuration())
+    *hello.mutable_fence_delay() = ToProto(options_.fence_delay);
   *hello.mutable_inventory() = inventory_;
   agent::v1::ConnectRequest message;
   *message.mutable_hello() = std::move(hello);
@@ -120,7 +131,21 @@ void BrokerSession::Beat(absl::Time now, std::vector<Effect>* effects) {
   next_heartbeat_ = now + heartbeat_interval_;
   agent::v1::ConnectRequest message;
   *message.mutable_heartbeat() = Heartbeat();
+  message.mutable_heartbeat()->set_number(++beats_);
+  if (options_.fence_delay > absl::ZeroDuration()) {
+    unanswered_[beats_] = now;
+    if (unanswered_.size() > kMaxUnansweredBeats) unanswered_.erase(unanswered_.begin());
+  }
   effects->push_back(SendToBroker{std::move(message)});
+}
+
+void BrokerSession::OnLeaseRenewal(const agent::v1::LeaseRenewal& renewal, absl::Time now,
+                                   std::vector<Effect>* effects) {
+  const auto beat = unanswered_.find(renewal.heartbeat_number());
+  if (beat == unanswered_.end()) return;
+  const absl::Time end = beat->second + std::min(FromProto(renewal.duration()), kMaxLease);
+  unanswered_.erase(unanswered_.begin(), std::next(beat));
+  if (end > now) effects->push_back(DoRenewLeases{end});
 }
 
 agent::v1::AgentHeartbeat BrokerSession::Heartbeat() {

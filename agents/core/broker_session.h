@@ -37,6 +37,10 @@ class BrokerSession {
                          JournalMeta* meta);
   void OnAck(absl::Time now) { last_ack_ = now; }
 
+  // Takes the length of the leases, which counts from the sending of the heartbeat that it answers.
+  void OnLeaseRenewal(const agent::v1::LeaseRenewal& renewal, absl::Time now,
+                      std::vector<Effect>* effects);
+
   // `wall`: the time of day.
   void OnInventory(v1::Inventory inventory, std::map<std::string, uint64_t> scheduler_calls,
                    absl::Time wall);
@@ -69,6 +73,10 @@ class BrokerSession {
   Phase phase_ = Phase::kDown;
   absl::Duration heartbeat_interval_;
   absl::Time next_heartbeat_;
+  uint64_t beats_ = 0;  // of this connection
+  // The times at which the heartbeats were sent that are not answered by a renewal, by number; at
+  // most kMaxUnansweredBeats. Empty if no leases are kept.
+  std::map<uint64_t, absl::Time> unanswered_;
   absl::Time last_ack_;  // or, before the first one, when the hello was sent
 
   v1::Inventory inventory_;

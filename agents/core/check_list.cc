@@ -2,35 +2,34 @@
 
 #include <utility>
 
+#include "contract/checks.h"
 #include "contract/sentences.h"
 
 namespace muster::agents {
 
-void CheckList::Ok(std::string subject, std::string seen, std::string remedy) {
-  Add(v1::CHECK_RESULT_OK, std::move(subject), std::move(seen), std::move(remedy));
+void CheckList::Ok(v1::CheckCode code, std::string subject, std::string seen, std::string remedy) {
+  Add(code, v1::CHECK_RESULT_OK, std::move(subject), std::move(seen), std::move(remedy));
 }
 
-void CheckList::Warn(std::string subject, std::string seen, std::string remedy,
-                     v1::SubmitWarningCode code) {
-  Add(v1::CHECK_RESULT_WARN, std::move(subject), std::move(seen), std::move(remedy));
-  warnings_.push_back(contract::MakeWarning(code, *checks_.checks().rbegin()));
+void CheckList::Warn(v1::CheckCode code, std::string subject, std::string seen, std::string remedy,
+                     v1::SubmitWarningCode warning) {
+  Add(code, v1::CHECK_RESULT_WARN, std::move(subject), std::move(seen), std::move(remedy));
+  warnings_.push_back(contract::MakeWarning(warning, *checks_.checks().rbegin()));
 }
 
-void CheckList::Fail(std::string subject, std::string seen, std::string remedy) {
-  Add(v1::CHECK_RESULT_FAIL, std::move(subject), std::move(seen), std::move(remedy));
+void CheckList::Fail(v1::CheckCode code, std::string subject, std::string seen,
+                     std::string remedy) {
+  Add(code, v1::CHECK_RESULT_FAIL, std::move(subject), std::move(seen), std::move(remedy));
 }
 
-void CheckList::Skip(std::string subject, std::string why) {
-  Add(v1::CHECK_RESULT_SKIPPED, std::move(subject), std::move(why), "");
+void CheckList::Skip(v1::CheckCode code, std::string subject, std::string why) {
+  Add(code, v1::CHECK_RESULT_SKIPPED, std::move(subject), std::move(why), "");
 }
 
-void CheckList::Add(v1::CheckResult result, std::string subject, std::string seen,
-                    std::string remedy) {
-  v1::ClusterCheck* check = checks_.add_checks();
-  check->set_subject(std::move(subject));
-  check->set_result(result);
-  check->set_seen(std::move(seen));
-  check->set_remedy(std::move(remedy));
+void CheckList::Add(v1::CheckCode code, v1::CheckResult result, std::string subject,
+                    std::string seen, std::string remedy) {
+  *checks_.add_checks() =
+      contract::MakeCheck(code, result, std::move(subject), std::move(seen), std::move(remedy));
 }
 
 }  // namespace muster::agents

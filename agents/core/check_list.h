@@ -6,19 +6,21 @@
 #include <utility>
 #include <vector>
 
+#include "muster/v1/check_code.pb.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::agents {
 
 class CheckList {
  public:
-  void Ok(std::string subject, std::string seen, std::string remedy = "");
-  // `code`: of the warning that a submit of the job gives, if the lines are those of a plan.
-  void Warn(std::string subject, std::string seen, std::string remedy = "",
-            v1::SubmitWarningCode code = v1::SUBMIT_WARNING_CODE_CHECK);
-  void Fail(std::string subject, std::string seen, std::string remedy);
+  // `code` says what was looked at.
+  void Ok(v1::CheckCode code, std::string subject, std::string seen, std::string remedy = "");
+  // `warning`: of the warning that a submit of the job gives, if the lines are those of a plan.
+  void Warn(v1::CheckCode code, std::string subject, std::string seen, std::string remedy = "",
+            v1::SubmitWarningCode warning = v1::SUBMIT_WARNING_CODE_CHECK);
+  void Fail(v1::CheckCode code, std::string subject, std::string seen, std::string remedy);
   // `why`: what it depends on.
-  void Skip(std::string subject, std::string why);
+  void Skip(v1::CheckCode code, std::string subject, std::string why);
 
   void Add(v1::ClusterCheck line) { *checks_.add_checks() = std::move(line); }
 
@@ -28,7 +30,8 @@ class CheckList {
   v1::ClusterChecks Take() && { return std::move(checks_); }
 
  private:
-  void Add(v1::CheckResult result, std::string subject, std::string seen, std::string remedy);
+  void Add(v1::CheckCode code, v1::CheckResult result, std::string subject, std::string seen,
+           std::string remedy);
 
   v1::ClusterChecks checks_;
   std::vector<v1::SubmitWarning> warnings_;

@@ -23,7 +23,7 @@ std::string_view Word(v1::CheckResult result) {
   }
 }
 
-// Words of others on one line, and none that a terminal obeys.
+// Puts words of others on one line, without those that a terminal obeys.
 std::string OneLine(std::string_view text) {
   std::string line = CleanText(text, kMaxDetailBytes);
   while (line.ends_with('\n')) line.pop_back();

@@ -12,7 +12,7 @@
 
 namespace muster::agents {
 
-// Thread-safe.
+// Any thread may use it.
 class FailureLog {
  public:
   // Logs the failure, unless its words are those of the latest try. OK: it works, and whatever

@@ -32,7 +32,7 @@ constexpr int kReplaced = 84;
 
 // The mode, a size and a link's target.
 constexpr size_t kMaxLookBytes = 8 << 10;
-// kMaxNamesInDirectory of usual length, and targets of links.
+// It holds kMaxNamesInDirectory names of usual length, and targets of links.
 constexpr size_t kMaxListBytes = 32 << 20;
 // Limit for one command; all arguments together have 1 MiB over SSH (remote_script.cc).
 constexpr size_t kMaxFilesAtOnce = 256;

@@ -173,6 +173,7 @@ absl::Status CheckInputs(const v1::JobSpec& spec, hosts::Host* host) {
 std::optional<v1::ClusterCheck> PlanInputs(const v1::JobSpec& spec, hosts::Host* host) {
   if (spec.inputs().empty()) return std::nullopt;
   v1::ClusterCheck line;
+  line.set_code(v1::CHECK_CODE_STORAGE);
   line.set_subject("inputs");
   const absl::Status there = CheckInputs(spec, host);
   if (there.ok()) {

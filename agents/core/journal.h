@@ -46,8 +46,8 @@ struct JournalOptions {
   uint64_t max_bytes = MaxJournalBytes(1000);
 };
 
-// STATE_DIR/journal.db (SQLite), and STATE_DIR/lock against a second agent. Every error names the
-// file and the remedy.
+// The files are STATE_DIR/journal.db (SQLite), and STATE_DIR/lock against a second agent. Every
+// error names the file and the remedy.
 //   FAILED_PRECONDITION: another agent uses the directory, or the journal is another cluster's or a
 //   later version's. DATA_LOSS: the journal is damaged.
 absl::StatusOr<std::unique_ptr<Journal>> OpenJournal(const JournalOptions& options);

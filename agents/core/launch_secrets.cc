@@ -45,11 +45,10 @@ LaunchOutcome NotLaunchedWithout(const absl::Status& why) {
       fmt::format("not launched, its secrets could not be had: {}", ToStd(why.message()));
   if (IsFinal(why)) {
     return RefusedAs(
-        contract::MakeFailure(
-            v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
-            {.detail = detail,
-             .remedy = "See that the secret is there (muster secret list), then run the job again.",
-             .phase = v1::FAILURE_PHASE_LAUNCH}),
+        contract::MakeFailure(v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
+                              {.detail = detail,
+                               .cause = contract::FailureCause::kSecretMissing,
+                               .phase = v1::FAILURE_PHASE_LAUNCH}),
         {});
   }
   LaunchOutcome outcome;

@@ -25,7 +25,7 @@ using hosts::Fd;
 // Tries for a path whose directories are renamed while the kernel walks it.
 constexpr int kMaxTries = 10;
 
-// Relative to the directory and never beyond it; with `resolve` more.
+// The path is relative to the directory and never leads beyond it; `resolve` says more.
 absl::StatusOr<Fd> OpenBeneath(int directory, const std::string& path, int flags,
                                uint64_t resolve = 0) {
   open_how how{};

@@ -89,9 +89,8 @@ void RefineByLogs(const contract::FailurePatterns& patterns, const std::vector<L
     const contract::LogVerdict& verdict = found.front().verdict;
     failure->set_failure_class(verdict.failure_class);
     failure->set_retriable(verdict.retriable);
-    failure->set_remedy(verdict.remedy);
     failure->set_log_sign(verdict.pattern);
-    contract::PutSentence(failure);
+    contract::PutSentence(contract::FailureCause::kNone, failure);
   }
   for (const Found& one : found) {
     if (one.verdict.row != found.front().verdict.row) break;

@@ -416,7 +416,7 @@ class LogShipper::Impl {
   bool room_came_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  // The thread's own from here on.
+  // The members from here on are the thread's own.
   FileWatch watch_;
   std::optional<RemoteLogs> remote_;  // if the logs are on another host; outlives tails_
   rpc::Backoff backoff_;

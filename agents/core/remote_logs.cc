@@ -101,7 +101,7 @@ void RemoteLogs::FetchGrown(const std::vector<hosts::FilePart>& parts,
       fetched.data = absl::UnavailableError(contents[i].status().message());
       continue;
     }
-    // Fewer bytes than a moment ago: somebody has cut the file.
+    // There are fewer bytes than a moment ago: somebody has cut the file.
     fetched.is_end = parts[i].offset + contents[i]->size() >= sizes[i] ||
                      contents[i]->size() < parts[i].max_bytes;
     fetched.data = std::move(contents[i]);

@@ -33,19 +33,33 @@ BatchLane<RunHandle>::Together LaunchedTogether(const Capabilities& abilities) {
   };
 }
 
+// The broker's answer to a heartbeat, and its way to the cluster, take a moment at first.
+constexpr absl::Duration kLeaseRetry = absl::Seconds(1);
+
+LaunchOutcome DeferredForLease() {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kDeferred;
+  outcome.evidence.set_source(v1::EVIDENCE_SOURCE_AGENT);
+  outcome.evidence.set_detail(
+      "the lease that the job needs (on_cluster_loss) is not known on the cluster yet");
+  outcome.retry_after = kLeaseRetry;
+  return outcome;
+}
+
 }  // namespace
 
 RunCalls::RunCalls(int threads, int file_threads, Backend* backend, FetchSecrets fetch,
-                   Answer answer)
+                   Answer answer, LeasesLive leases_live)
     : RunCalls(threads, file_threads, backend, backend->capabilities(), std::move(fetch),
-               std::move(answer)) {}
+               std::move(answer), std::move(leases_live)) {}
 
 RunCalls::RunCalls(int threads, int file_threads, Backend* backend, const Capabilities& abilities,
-                   FetchSecrets fetch, Answer answer)
+                   FetchSecrets fetch, Answer answer, LeasesLive leases_live)
     : backend_(*backend),
       usage_of_(abilities.usage_of),
       fetch_secrets_(std::move(fetch)),
       answer_(std::move(answer)),
+      leases_live_(std::move(leases_live)),
       launches_(
           threads, MostLaunched(abilities),
           [this](const std::vector<RunHandle>& runs) { LaunchNow(runs); },
@@ -102,9 +116,17 @@ void RunCalls::Start() {
   forgets_.Start();
 }
 
+bool RunCalls::LacksLease(const RunHandle& run) const {
+  return leases_live_ != nullptr && KeepsLease(*run.assignment) && !leases_live_();
+}
+
 void RunCalls::LaunchNow(const std::vector<RunHandle>& runs) {
   Assignments assignments;
   for (const RunHandle& run : runs) {
+    if (LacksLease(run)) {
+      answer_(Launched{run.run_key, DeferredForLease()});
+      continue;
+    }
     auto whole = WithSecrets(run.assignment, fetch_secrets_);
     if (whole.ok()) {
       assignments.push_back(*std::move(whole));

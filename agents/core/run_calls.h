@@ -25,9 +25,13 @@ class RunCalls {
   // Takes the result of a call, once for each; from the threads of the lanes.
   using Answer = std::function<void(Input)>;
 
+  // Tells whether the leases of runs are known to go on; null: runs need none.
+  using LeasesLive = std::function<bool()>;
+
   // `threads` for each kind of call; `file_threads` for launches of runs that bring files along, 0:
   // these are launched among the others. `backend` must outlive this object.
-  RunCalls(int threads, int file_threads, Backend* backend, FetchSecrets fetch, Answer answer);
+  RunCalls(int threads, int file_threads, Backend* backend, FetchSecrets fetch, Answer answer,
+           LeasesLive leases_live = nullptr);
 
   void Launch(RunHandle run);
   void Lookup(RunHandle run);
@@ -42,13 +46,15 @@ class RunCalls {
 
  private:
   RunCalls(int threads, int file_threads, Backend* backend, const Capabilities& abilities,
-           FetchSecrets fetch, Answer answer);
+           FetchSecrets fetch, Answer answer, LeasesLive leases_live);
 
   struct Wish {
     RunHandle run;
     bool held = false;
   };
 
+  // Its node would not start it.
+  bool LacksLease(const RunHandle& run) const;
   void LaunchNow(const std::vector<RunHandle>& runs);
   void EndNow(const std::vector<RunHandle>& runs);
   void ForgetNow(const std::vector<RunHandle>& runs);
@@ -59,6 +65,7 @@ class RunCalls {
   const decltype(Capabilities::usage_of) usage_of_;
   const FetchSecrets fetch_secrets_;
   const Answer answer_;
+  const LeasesLive leases_live_;
   FailureLog failures_;
 
   BatchLane<RunHandle> launches_;

@@ -47,7 +47,7 @@ absl::Status PathLeadsOut(const std::string& path) {
 
 absl::Status RunFileError(int error, const std::string& path) {
   if (error == ENOENT || error == ENOTDIR) return PathNotFound(path);
-  // EXDEV: beyond the directory. ELOOP: by a link of /proc, or round in circles.
+  // EXDEV means beyond the directory; ELOOP, by a link of /proc, or round in circles.
   if (error == EXDEV || error == ELOOP) return PathLeadsOut(path);
   if (error == EACCES || error == EPERM) {
     return absl::PermissionDeniedError(

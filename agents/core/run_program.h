@@ -1,6 +1,6 @@
 // The environment of a run's programs, on every kind of cluster alike.
 //
-// Pure functions; any thread.
+// These are pure functions, for any thread.
 #ifndef MUSTER_AGENTS_CORE_RUN_PROGRAM_H_
 #define MUSTER_AGENTS_CORE_RUN_PROGRAM_H_
 

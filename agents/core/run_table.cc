@@ -119,6 +119,14 @@ void RunTable::Release(const std::string& run_key, const Step& step) {
   }
 }
 
+bool RunTable::MayReleasedBegin() const {
+  return std::any_of(runs_.begin(), runs_.end(), [](const auto& entry) {
+    const Run& run = entry.second;
+    return run.released && !contract::IsTerminal(run.record.state) &&
+           KeepsLease(*run.record.assignment);
+  });
+}
+
 void RunTable::BrokerHasSpoken() {
   if (std::exchange(has_broker_spoken_, true)) return;
   for (const auto& [key, run] : runs_) {

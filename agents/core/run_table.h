@@ -43,6 +43,9 @@ class RunTable {
   absl::Status Take(const agent::v1::Assignment& assignment, const Step& step);
   void WantCancel(const std::string& run_key, const Step& step);
   void Release(const std::string& run_key, const Step& step);
+  // Returns whether a run that keeps leases, and that the broker does not want any more, may still
+  // begin: leases must not be renewed meanwhile.
+  bool MayReleasedBegin() const;
   // The run is to be held, or released.
   void WantHeld(const std::string& run_key, bool held, const Step& step);
   // The broker has said which of the reported runs it does not want. Launches begin, and the

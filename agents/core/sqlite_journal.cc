@@ -53,7 +53,7 @@ CREATE TABLE event (
 ) STRICT;
 )sql"};
 
-// 128 random bits: two journals never have the same name.
+// It has 128 random bits: two journals never have the same name.
 std::string RandomId() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());

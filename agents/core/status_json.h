@@ -37,7 +37,8 @@ struct StatusFile {
   size_t bad_lines = 0;  // not counting a last line that is still being written
 };
 
-// `text`: the file, or its end. Any bytes; a first line that begins in its middle is a bad one.
+// `text` is the file, or its end, and may be any bytes; a first line that begins in its middle is a
+// bad one.
 StatusFile ReadStatusFile(std::string_view text);
 
 // Returns the reason that a run is no success although its command ended with 0; nothing if it is

@@ -24,7 +24,7 @@ constexpr const char* kSearchDepth = "3";
 constexpr absl::Duration kClockSlack = absl::Seconds(5);
 // A search of a directory with a hundred thousand files takes seconds.
 constexpr absl::Duration kSearchTimeout = absl::Seconds(30);
-// Hundreds of paths; nobody has more of these files.
+// That is hundreds of paths; nobody has more of these files.
 constexpr size_t kMaxSearchBytes = 1 << 20;
 // Bytes of find's complaints that people are shown.
 constexpr size_t kMaxComplaintBytes = 200;

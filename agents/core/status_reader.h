@@ -18,7 +18,7 @@ struct FoundStatus {
   absl::Time modify_time;  // by the clock of the file server
 };
 
-// Any thread. Calls block for as long as the host takes.
+// Any thread may use it. Calls block for as long as the host takes.
 class StatusReader {
  public:
   // The host outlives it.

@@ -16,7 +16,7 @@ class Wakeup {
   Wakeup(const Wakeup&) = delete;
   Wakeup& operator=(const Wakeup&) = delete;
 
-  // Readable after a Wake, until the next Clear. Several calls count as one.
+  // It is readable after a Wake, until the next Clear. Several calls count as one.
   int fd() const { return fd_; }
   void Wake() {
     const uint64_t one = 1;

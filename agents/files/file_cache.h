@@ -6,8 +6,8 @@
 // that does not match its name is removed and fetched again. The modification time of a file is the
 // time of its last use, so that a restart forgets nothing.
 //
-// Any thread; one process for each directory: the agent's state directory is locked. Fetching
-// blocks until its patience is over.
+// Any thread may use it. One process has a directory: the agent's state directory is locked.
+// Fetching blocks until its patience is over.
 #ifndef MUSTER_AGENTS_FILES_FILE_CACHE_H_
 #define MUSTER_AGENTS_FILES_FILE_CACHE_H_
 

@@ -15,7 +15,7 @@ namespace muster::uploads {
 // Takes the next bytes of a file. An error ends the reading, and is its result.
 using ByteSink = std::function<absl::Status(std::string_view)>;
 
-// Any thread, several at a time.
+// Several threads may use it at a time.
 class FileSource {
  public:
   virtual ~FileSource() = default;

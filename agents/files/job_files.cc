@@ -28,21 +28,19 @@ v1::Evidence EvidenceOf(const std::string& message) {
 
 struct Refusal {
   v1::FailureClass failure_class;
-  std::string_view remedy;
+  contract::FailureCause cause = contract::FailureCause::kNone;
 };
 
 Refusal RefusalFor(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kNotFound:
-      return {v1::FAILURE_CLASS_CONFIG,
-              "Submit the job again from where its files are: what the broker lacks is uploaded."};
+      return {v1::FAILURE_CLASS_CONFIG, contract::FailureCause::kUploadGone};
     case absl::StatusCode::kInvalidArgument:
-      return {v1::FAILURE_CLASS_CONFIG,
-              "Correct the job, or what it brings along, and submit it again."};
+      return {v1::FAILURE_CLASS_CONFIG, contract::FailureCause::kUploadInvalid};
     case absl::StatusCode::kResourceExhausted:
-      return {v1::FAILURE_CLASS_INFRA, "Free disk space there and submit the job again."};
+      return {v1::FAILURE_CLASS_INFRA, contract::FailureCause::kAgentFull};
     default:
-      return {v1::FAILURE_CLASS_INFRA, "Tell the cluster's operator."};
+      return {v1::FAILURE_CLASS_INFRA};
   }
 }
 
@@ -74,7 +72,7 @@ agents::LaunchOutcome NotLaunched(const absl::Status& status) {
   const Refusal refusal = RefusalFor(status);
   return agents::RefusedAs(
       contract::MakeFailure(v1::FAILURE_CODE_FILES_NOT_BROUGHT, refusal.failure_class,
-                            {.detail = words, .remedy = std::string(refusal.remedy)}),
+                            {.detail = words, .cause = refusal.cause}),
       EvidenceOf(""));
 }
 

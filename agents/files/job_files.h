@@ -25,7 +25,7 @@ struct LocalFiles {
   FileCache::Hold hold;
 };
 
-// Any thread.
+// Any thread may use it.
 class JobFiles {
  public:
   // `cache` must outlive this object.

@@ -85,7 +85,7 @@ class Layout {
     return FileError(errno, "make the link", path);
   }
 
-  // One call for all: thousands of files, each waited for alone, would take minutes.
+  // One call serves all: thousands of files, each waited for alone, would take minutes.
   absl::Status Sync() const {
     const Fd fd(open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd.valid() || syncfs(fd.get()) != 0) return FileError(errno, "sync", directory_);

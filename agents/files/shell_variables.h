@@ -1,7 +1,8 @@
 // The variables of a shell that a batch script takes along from where it was submitted, fetched
 // from the broker.
 //
-// Any thread. Fetching blocks; the file of a shell is kept, so that only its first job waits.
+// Any thread may use it. Fetching blocks; the file of a shell is kept, so that only its first job
+// waits.
 #ifndef MUSTER_AGENTS_FILES_SHELL_VARIABLES_H_
 #define MUSTER_AGENTS_FILES_SHELL_VARIABLES_H_
 

@@ -1,6 +1,6 @@
 // Gives out turns at something that only a few callers may do at a time: first come, first served.
 //
-// Any thread.
+// Any thread may use it.
 #ifndef MUSTER_AGENTS_FILES_TURNS_H_
 #define MUSTER_AGENTS_FILES_TURNS_H_
 

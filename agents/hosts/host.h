@@ -99,7 +99,7 @@ struct NewFile {
   WriteOptions options = {};
 };
 
-// One way to the host, tried on its own.
+// Tells of one way to the host, which was tried on its own.
 struct WayIn {
   // The last step on this way that succeeds.
   enum class Reached { kNothing, kHost, kHostKey, kUser };

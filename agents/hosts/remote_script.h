@@ -7,7 +7,7 @@
 // to each of its outputs is a line with a number that nobody can guess; what came before it is the
 // login shell's noise.
 //
-// Pure, apart from the random number.
+// It is pure, apart from the random number.
 #ifndef MUSTER_AGENTS_HOSTS_REMOTE_SCRIPT_H_
 #define MUSTER_AGENTS_HOSTS_REMOTE_SCRIPT_H_
 

@@ -15,7 +15,7 @@
 
 namespace muster::hosts {
 
-// Thread-safe.
+// Any thread may use it.
 class SshCall {
  public:
   // A call without a request runs nothing; it only wants the connection.

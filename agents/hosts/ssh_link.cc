@@ -22,7 +22,7 @@ constexpr char kStops[] = "the agent stops";
 // A payload of a status: the time as absl writes durations.
 constexpr char kNextAttempt[] = "muster.dev/next-attempt";
 
-// Long enough for all hosts to be tried, each in all its steps.
+// It is long enough for all hosts to be tried, each in all its steps.
 absl::Duration ConnectPatience(const SshConfig& config) {
   const absl::Duration each =
       config.connect_timeout + config.handshake_timeout + config.auth_timeout;

@@ -47,6 +47,7 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
                return NoteForbidden(run_key, std::move(what), why);
              }),
       things_(&api_),
+      leases_(config_.cluster, config_.namespaces, &api_),
       given_up_(state_dir + "/given-up"),
       file_room_({.path = state_dir + "/archive-bytes"}),
       logs_(state_dir + "/logs", &api_,
@@ -140,6 +141,8 @@ absl::Status KubernetesBackend::Adopt(const std::vector<agents::RunHandle>& runs
     run_keys.insert(run.run_key);
     if (const std::string name_space = NamespaceOf(run); !name_space.empty()) AddHome(name_space);
     HomeOf(run).store().Want(run.run_key);
+    if (run.assignment != nullptr && agents::KeepsLease(*run.assignment))
+      leases_.Adopt(NamespaceOf(run), run.run_key);
     const auto key = contract::RunKey::Parse(run.run_key);
     if (!key.ok()) continue;
     const MutexLock lock(mutex_);
@@ -156,14 +159,16 @@ absl::Status KubernetesBackend::Adopt(const std::vector<agents::RunHandle>& runs
 }
 
 agents::Capabilities KubernetesBackend::capabilities() {
-  return {.max_launches_with_files = kMaxLaunchesWithFiles,
-          .allow_starts =
-              [this] {
-                queue_.Open();
-                Wake();
-              },
-          .note_hold = [this](const std::string& run_key,
-                              bool held) { queue_.SetHeld(run_key, held); }};
+  agents::Capabilities own = {.max_launches_with_files = kMaxLaunchesWithFiles,
+                              .allow_starts =
+                                  [this] {
+                                    queue_.Open();
+                                    Wake();
+                                  },
+                              .note_hold = [this](const std::string& run_key,
+                                                  bool held) { queue_.SetHeld(run_key, held); }};
+  AddLeases(&own);
+  return own;
 }
 
 absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindJob(const std::string& name_space,

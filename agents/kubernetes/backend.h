@@ -33,6 +33,7 @@
 #include "agents/kubernetes/given_up.h"
 #include "agents/kubernetes/job_calls.h"
 #include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/leases.h"
 #include "agents/kubernetes/logs/log_follower.h"
 #include "agents/kubernetes/manifest/manifest.h"
 #include "agents/kubernetes/namespace_runs.h"
@@ -101,6 +102,13 @@ class KubernetesBackend final : public agents::Backend {
   void Wake();
   // Tells the broker that its knowledge of the cluster is out of date.
   void TellInventory();
+
+  // ---- leases
+  void AddLeases(agents::Capabilities* own);
+  // INVALID_ARGUMENT: the run wants a lease, and none can be kept here.
+  absl::Status CheckKeepsLease(const agent::v1::Assignment& assignment);
+  // Lets the pods of a run with a lease see it. UNAVAILABLE: they cannot yet.
+  absl::Status OpenLease(const agent::v1::Assignment& assignment, const std::string& name_space);
 
   // ---- launch
   agents::LaunchOutcome LaunchOne(const agent::v1::Assignment& assignment);
@@ -260,6 +268,7 @@ class KubernetesBackend final : public agents::Backend {
   Api api_;
   JobCalls calls_;
   NamedThings things_;
+  Leases leases_;
 
   mutable Mutex mutex_;
   std::function<void()> wake_ ABSL_GUARDED_BY(mutex_);

@@ -17,6 +17,7 @@
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/gang.h"
 #include "contract/admission.h"
+#include "contract/awaited.h"
 #include "contract/gpu_share.h"
 #include "contract/gpu_types.h"
 #include "contract/issues.h"
@@ -66,7 +67,7 @@ void WarnOfDirectory(const v1::JobSpec& spec, const RunObjects& objects,
   if (wanted.empty() || wanted == "/" || IsOnVolume(objects, wanted)) return;
   const v1::ClusterCheck check =
       contract::UnknownDirectory(wanted, contract::IsDirectoryImplied(spec));
-  checks->Warn(check.subject(), check.seen(), check.remedy(),
+  checks->Warn(v1::CHECK_CODE_STORAGE, check.subject(), check.seen(), check.remedy(),
                v1::SUBMIT_WARNING_CODE_WORKING_DIRECTORY);
 }
 
@@ -76,7 +77,7 @@ void TellGpuType(const v1::JobSpec& spec, const v1::JobSpec& spelled, agents::Ch
     const std::string& wanted = spec.resources().gpus(i).type();
     const std::string& type = spelled.resources().gpus(i).type();
     if (!contract::IsSameGpuType(wanted, type))
-      checks->Ok("GPUs", fmt::format("{} is {} here", wanted, type));
+      checks->Ok(v1::CHECK_CODE_GPUS, "GPUs", fmt::format("{} is {} here", wanted, type));
   }
 }
 
@@ -87,7 +88,8 @@ void TellUnseen(const v1::JobSpec& spec, agents::CheckList* checks) {
     const v1::KubernetesVolume& volume = spec.kubernetes().volumes(i);
     const bool is_secret = !volume.secret().empty();
     if (!is_secret && volume.config_map().empty()) continue;
-    checks->Skip(fmt::format("kubernetes.volumes[{}].{}", i, is_secret ? "secret" : "config_map"),
+    checks->Skip(v1::CHECK_CODE_STORAGE,
+                 fmt::format("kubernetes.volumes[{}].{}", i, is_secret ? "secret" : "config_map"),
                  fmt::format("\"{}\" could not be asked for: the agent's account may not read {}; "
                              "a run waits for one that is not there, and fails then",
                              is_secret ? volume.secret() : volume.config_map(),
@@ -135,12 +137,14 @@ void CheckDryRun(const absl::StatusOr<std::optional<std::string>>& refusal,
                  agents::CheckList* checks) {
   constexpr char kSubject[] = "dry run";
   if (!refusal.ok()) {
-    checks->Warn(kSubject, "not now: " + std::string(ToStd(refusal.status().message())),
+    checks->Warn(v1::CHECK_CODE_TRIAL, kSubject,
+                 "not now: " + std::string(ToStd(refusal.status().message())),
                  RemedyOfRefusal(refusal.status()));
   } else if (refusal->has_value()) {
-    checks->Fail(kSubject, **refusal, "Correct the job.");
+    checks->Fail(v1::CHECK_CODE_TRIAL, kSubject, **refusal, "Correct the job.");
   } else {
-    checks->Ok(kSubject, "the API server would take the Job, and what it owns; pods are not tried");
+    checks->Ok(v1::CHECK_CODE_TRIAL, kSubject,
+               "the API server would take the Job, and what it owns; pods are not tried");
   }
 }
 
@@ -206,14 +210,16 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   const absl::StatusOr<RunObjects> objects = Prepare(planned, BlankParts(known_bytes));
   if (absl::IsUnavailable(objects.status())) return objects.status();
   if (!objects.ok()) {
-    checks.Fail("the job", agents::WhatIsWrong(objects.status()), "Correct the job.");
+    checks.Fail(v1::CHECK_CODE_OTHER, "the job", agents::WhatIsWrong(objects.status()),
+                "Correct the job.");
   } else if (!bytes.ok()) {
-    checks.Fail("the job", agents::WhatIsWrong(bytes.status()), "Bring less along.");
+    checks.Fail(v1::CHECK_CODE_OTHER, "the job", agents::WhatIsWrong(bytes.status()),
+                "Bring less along.");
   } else {
     v1::JobSpec spelled = spec;
     if (view_.SpellGpuType(&spelled).ok()) TellGpuType(spec, spelled, &checks);
     WarnOfDefaults(planned, &checks);
-    if (!bytes->has_value()) checks.Skip("uploads", kUnknownFiles);
+    if (!bytes->has_value()) checks.Skip(v1::CHECK_CODE_STORAGE, "uploads", kUnknownFiles);
     const bool has_file_room = !WarnOfFileRoom(known_bytes, &checks);
     PlanOnServer(planned, *objects, has_file_room, &plan, &checks);
   }
@@ -225,10 +231,9 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
 bool KubernetesBackend::WarnOfAwaited(const v1::JobSpec& spec, const std::string& name_space,
                                       agents::CheckList* checks) {
   const auto awaited = things_.FindAwaited(spec, name_space);
-  for (const auto& [field, words, remedy] : awaited) {
-    checks->Warn(field, words,
-                 fmt::format("{}: the run waits for it for {} and fails then.", remedy,
-                             contract::FormatDuration(config_.start_grace)),
+  for (const auto& [field, words, exists] : awaited) {
+    checks->Warn(v1::CHECK_CODE_STORAGE, field, words,
+                 contract::AwaitedClaimRemedy(exists, config_.start_grace),
                  v1::SUBMIT_WARNING_CODE_NOT_THERE_YET);
   }
   return !awaited.empty();
@@ -243,13 +248,14 @@ void KubernetesBackend::WarnOfDefaults(agent::v1::Assignment planned, agents::Ch
                              ChooseGpus(got, config_).count, {got.cpu_millis(), got.memory_bytes()},
                              {config_.default_cpu_millis, config_.default_memory_bytes});
   if (!check.has_value()) return;
-  checks->Warn(check->subject(), check->seen(), check->remedy(),
+  checks->Warn(v1::CHECK_CODE_LIMITS, check->subject(), check->seen(), check->remedy(),
                v1::SUBMIT_WARNING_CODE_DEFAULT_RESOURCES);
 }
 
 bool KubernetesBackend::WarnOfFileRoom(uint64_t archive_bytes, agents::CheckList* checks) const {
   const absl::Status room = archive_bytes > 0 ? file_room_.Try(archive_bytes) : absl::OkStatus();
-  if (!room.ok()) checks->Warn("uploads", std::string(ToStd(room.message())));
+  if (!room.ok())
+    checks->Warn(v1::CHECK_CODE_STORAGE, "uploads", std::string(ToStd(room.message())));
   return !room.ok();
 }
 
@@ -266,14 +272,15 @@ void KubernetesBackend::PlanOnServer(const agent::v1::Assignment& planned,
   WarnOfDirectory(planned.spec(), objects, checks);
   const bool is_awaited = WarnOfAwaited(planned.spec(), objects.name_space, checks);
   TellUnseen(planned.spec(), checks);
-  if (may_be_queued) checks->Ok("queue", kMayBeQueued);
+  if (may_be_queued) checks->Ok(v1::CHECK_CODE_POOL, "queue", kMayBeQueued);
   if (HasOwnGangScheduler(placed->spec())) {
-    checks->Ok("room", WhoStarts(planned.spec(), queue));
+    checks->Ok(v1::CHECK_CODE_NODES, "room", WhoStarts(planned.spec(), queue));
     return;
   }
   const std::optional<Misfit> waits = queue_.WouldWait(planned);
-  checks->Ok("room", waits.has_value() ? "it would wait: " + waits->words
-                                       : "there is room for all of its pods");
+  checks->Ok(
+      v1::CHECK_CODE_NODES, "room",
+      waits.has_value() ? "it would wait: " + waits->words : "there is room for all of its pods");
   // When Kueue will let a run go, only Kueue knows.
   const bool starts = refusal.ok() && !refusal->has_value() && !waits.has_value();
   if (starts && has_file_room && !is_awaited && !may_be_queued)

@@ -55,9 +55,9 @@ LaunchEnd KubernetesBackend::TakeFileRoom(const std::string& run_key, const v1::
       uploads::FetchTree(spec, config_.files->cache(), uploads::kFetchPatience);
   if (!tree.ok()) return uploads::NotLaunched(tree.status());
   if (const absl::Status good = CheckArchive(*tree); !good.ok()) {
-    return RefusedAs(v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG,
-                     {.detail = agents::WhatIsWrong(good),
-                      .remedy = "Bring less along, or choose a cluster of Slurm or machines."});
+    return RefusedAs(
+        v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG,
+        {.detail = agents::WhatIsWrong(good), .cause = contract::FailureCause::kTooManyUploads});
   }
   const absl::Status room = file_room_.Take(run_key, uploads::TarBytes(*tree));
   if (!room.ok()) return DeferredBecause(room);
@@ -96,6 +96,7 @@ absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const agent::v1::Assignmen
   if (!placed.ok()) return placed.status();
   agent::v1::Assignment own = *std::move(placed);
   if (absl::Status good = CheckNamespace(own.spec(), config_); !good.ok()) return good;
+  if (absl::Status good = CheckKeepsLease(own); !good.ok()) return good;
   if (absl::Status clear = view_.SpellGpuType(own.mutable_spec()); !clear.ok()) return clear;
   view_.FillResources(&own);
   if (const std::optional<std::string> refusal = view_.Refusal(own))
@@ -125,8 +126,7 @@ LaunchOutcome KubernetesBackend::LaunchOne(const agent::v1::Assignment& assignme
   absl::StatusOr<agent::v1::Assignment> placed = InProject(assignment, config_);
   if (!placed.ok()) {
     return RefusedAs(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
-                     {.detail = agents::WhatIsWrong(placed.status()),
-                      .remedy = "Correct the job, or choose another cluster."});
+                     {.detail = agents::WhatIsWrong(placed.status())});
   }
   const auto run = std::make_shared<const agent::v1::Assignment>(*std::move(placed));
   queue_.Expect(run, assignment.held());
@@ -163,8 +163,7 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   if (absl::IsUnavailable(objects.status())) return DeferredBecause(objects.status());
   if (!objects.ok()) {
     return RefusedAs(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
-                     {.detail = agents::WhatIsWrong(objects.status()),
-                      .remedy = "Correct the job, or choose another cluster."});
+                     {.detail = agents::WhatIsWrong(objects.status())});
   }
   if (const auto key = contract::RunKey::Parse(run_key); key.ok()) {
     const MutexLock lock(mutex_);
@@ -172,6 +171,8 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   }
   NamespaceRuns& home = HomeOf(objects->name_space);
   if (home.IsUnmade(run_key) && !MayLaunchIn(&home)) return DeferredBecause(home.WhyUnmade());
+  if (const absl::Status open = OpenLease(assignment, objects->name_space); !open.ok())
+    return DeferredBecause(open);
   RunStore& store = home.store();
   store.Want(run_key);
   JobObject job;
@@ -393,7 +394,7 @@ LookupOutcome KubernetesBackend::Lookup(const agents::RunHandle& run) {
     outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
     outcome.evidence = MakeEvidence(std::string(ToStd(is_whole.status().message())));
   } else if (!*is_whole) {
-    // To launch it again completes it.
+    // Another launch completes it.
     outcome.kind = LookupOutcome::Kind::kAbsent;
     outcome.evidence = MakeEvidence("the launch of Job " + name + " was cut short");
   } else {

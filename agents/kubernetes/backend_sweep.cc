@@ -9,7 +9,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// In one sweep; there is one with each inventory.
+// One sweep takes at most so many; there is one with each inventory.
 constexpr size_t kMaxSwept = 100;
 }  // namespace
 

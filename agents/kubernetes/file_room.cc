@@ -19,7 +19,8 @@ namespace {
 // line for each minute of kUntilCompacted and two more; each has two numbers of at most 20 digits.
 constexpr size_t kMaxWrittenBytes = 1024;
 
-// Since the epoch. A whole minute is its own, so that reading and writing it again moves nothing.
+// It counts since the epoch. A whole minute is its own, so that reading and writing it again moves
+// nothing.
 int64_t MinuteOf(absl::Time time) {
   return absl::ToUnixSeconds(time + absl::Minutes(1) - absl::Nanoseconds(1)) / 60;
 }

@@ -15,7 +15,7 @@
 
 namespace muster::kubernetes {
 
-// Thread-safe.
+// Any thread may use it.
 class GivenUpRuns {
  public:
   // Writes a small file for each run into the directory, which is made with the first one.

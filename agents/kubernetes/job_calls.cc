@@ -123,8 +123,7 @@ LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what) {
   const std::string words(ToStd(status.message()));
   // A later look-up of the run tells more.
   if (MayPass(answer)) return UnclearBecause(status);
-  return RefusedAs(v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
-                   {.detail = words, .remedy = "Correct what the server's words name."});
+  return RefusedAs(v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG, {.detail = words});
 }
 
 LaunchOutcome JobCalls::Refused(const ApiAnswer& answer, const std::string& what,
@@ -160,8 +159,7 @@ LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job, bool* i
                      {.subject = fmt::format("Job {}/{}", objects.name_space, objects.name),
                       .meaning = fmt::format("{}: a Job of that name is there, and is none of "
                                              "Muster's (it lacks the label {}={})",
-                                             what, kRunLabel, objects.name),
-                      .remedy = "Ask the cluster's operator to remove or rename it."});
+                                             what, kRunLabel, objects.name)});
   }
   *job = **std::move(present);
   return CheckSuccessPolicy(objects, *job);
@@ -177,7 +175,7 @@ LaunchEnd JobCalls::CheckSuccessPolicy(const RunObjects& objects, const JobObjec
       {.subject = "roles",
        .meaning = "roles: one of them leads, and the API server has left out the Job's success "
                   "policy, which Kubernetes has since 1.31",
-       .remedy = "Let no role lead, or choose a cluster with a newer Kubernetes."});
+       .cause = contract::FailureCause::kRolesLead});
 }
 
 LaunchEnd JobCalls::CreateOwned(const RunObjects& objects, const JobObject& job, bool is_new) {
@@ -203,10 +201,7 @@ LaunchEnd JobCalls::CreateOne(const OwnedObject& owned, const JobObject& job, bo
         {.subject = fmt::format("{} {}", kind, name),
          .meaning = fmt::format("{}: a {} of that name is there, and is not this run's: it was "
                                 "there before the run's Job was made",
-                                what, kind),
-         .remedy = fmt::format("Have its owner rename the {} {} or delete it; names like this "
-                               "one are those of Muster's runs.",
-                               kind, name)});
+                                what, kind)});
   }
   return Refused(*answer, what, job.name.run_key, owned.creation);
 }

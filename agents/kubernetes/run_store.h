@@ -1,6 +1,6 @@
 // Keeps the news of the watches about each run: its Job, its pods, the Events about them.
 //
-// Thread-safe; guarded by a mutex that is held for moments only.
+// Any thread may use it: it is guarded by a mutex that is held for moments only.
 #ifndef MUSTER_AGENTS_KUBERNETES_RUN_STORE_H_
 #define MUSTER_AGENTS_KUBERNETES_RUN_STORE_H_
 

@@ -2,7 +2,7 @@
 // room at once. So two runs never block each other with half of their pods, and runs start in
 // Muster's order. To let a run go is to resume its Job.
 //
-// Thread-safe.
+// Any thread may use it.
 #ifndef MUSTER_AGENTS_KUBERNETES_START_QUEUE_H_
 #define MUSTER_AGENTS_KUBERNETES_START_QUEUE_H_
 
@@ -190,7 +190,7 @@ class StartQueue {
       ABSL_GUARDED_BY(mutex_);  // where the latest call stopped; none: at the end
   std::map<Place, Claim> keepers_
       ABSL_GUARDED_BY(mutex_);  // runs for which the latest call kept room
-  // By shape: the first run for which the latest call found no room.
+  // They are by shape: the first run for which the latest call found no room.
   std::map<std::string, Place> first_alike_ ABSL_GUARDED_BY(mutex_);
   std::string behind_ ABSL_GUARDED_BY(mutex_);  // why others are behind one that waits for nodes
 

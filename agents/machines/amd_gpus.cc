@@ -60,7 +60,7 @@ absl::StatusOr<std::vector<Gpu>> ParseRocmSmi(std::string_view answer) {
   std::vector<Gpu> gpus;
   for (const auto& [key, card] : cards.items()) {
     uint32_t index = 0;
-    // Others tell of the system as a whole.
+    // The others tell of the system as a whole.
     if (!key.starts_with(kCard) || !absl::SimpleAtoi(key.substr(sizeof kCard - 1), &index))
       continue;
     gpus.push_back({.index = index,

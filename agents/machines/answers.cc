@@ -11,6 +11,8 @@
 #include "agents/hosts/local_host.h"
 #include "agents/machines/free_gpus.h"
 #include "agents/machines/run_request.h"
+#include "agents/machines/verdict.h"
+#include "contract/checks.h"
 #include "contract/issues.h"
 #include "contract/message_of.h"
 #include "contract/units.h"
@@ -22,13 +24,10 @@ namespace {
 // A few large logs fill a disk with less room than this.
 constexpr uint64_t kLittleDiskBytes = uint64_t{1} << 30;
 
-void AddCheck(v1::ClusterChecks* checks, std::string subject, v1::CheckResult result,
-              std::string seen, std::string remedy = "") {
-  v1::ClusterCheck* check = checks->add_checks();
-  check->set_subject(std::move(subject));
-  check->set_result(result);
-  check->set_seen(std::move(seen));
-  check->set_remedy(std::move(remedy));
+void AddCheck(v1::ClusterChecks* checks, v1::CheckCode code, std::string subject,
+              v1::CheckResult result, std::string seen, std::string remedy = "") {
+  *checks->add_checks() =
+      contract::MakeCheck(code, result, std::move(subject), std::move(seen), std::move(remedy));
 }
 
 // Describes the queue that a run would find.
@@ -49,12 +48,13 @@ bool CheckDirectory(const std::string& directory, v1::ClusterChecks* checks) {
   absl::Status status = host.WriteFile(probe, "", {.mode = 0600, .sync = false});
   if (status.ok()) status = host.RemoveTree(probe);
   if (!status.ok()) {
-    AddCheck(checks, subject, v1::CHECK_RESULT_FAIL, MessageOf(status),
+    AddCheck(checks, v1::CHECK_CODE_STORAGE, subject, v1::CHECK_RESULT_FAIL, MessageOf(status),
              "free space there, make it writable for the agent's user, or give the agent another "
              "--state-dir");
     return false;
   }
-  AddCheck(checks, subject, v1::CHECK_RESULT_OK, "a file could be written and removed");
+  AddCheck(checks, v1::CHECK_CODE_STORAGE, subject, v1::CHECK_RESULT_OK,
+           "a file could be written and removed");
   return true;
 }
 
@@ -62,12 +62,13 @@ void CheckSpace(const std::string& directory, v1::ClusterChecks* checks) {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(directory, error);
   if (error) {
-    return AddCheck(checks, "disk space", v1::CHECK_RESULT_WARN,
+    return AddCheck(checks, v1::CHECK_CODE_STORAGE, "disk space", v1::CHECK_RESULT_WARN,
                     fmt::format("it cannot be told: {}", error.message()));
   }
   const bool little = space.available < kLittleDiskBytes;
   AddCheck(
-      checks, "disk space", little ? v1::CHECK_RESULT_WARN : v1::CHECK_RESULT_OK,
+      checks, v1::CHECK_CODE_STORAGE, "disk space",
+      little ? v1::CHECK_RESULT_WARN : v1::CHECK_RESULT_OK,
       fmt::format("{} of {} are free for logs and files of runs",
                   contract::FormatBytes(space.available), contract::FormatBytes(space.capacity)),
       little ? "free space, or lower machines.keep_finished_runs" : "");
@@ -84,10 +85,11 @@ std::string GpusText(const Capacity& capacity) {
 void CheckGpus(const Machine& machine, v1::ClusterChecks* checks) {
   const std::string found = GpusText(machine.capacity);
   AddCheck(
-      checks, "GPUs", v1::CHECK_RESULT_OK, found.empty() ? "none" : found,
+      checks, v1::CHECK_CODE_GPUS, "GPUs", v1::CHECK_RESULT_OK, found.empty() ? "none" : found,
       found.empty() ? "if the machine has some: install nvidia-smi, or set machines.gpus" : "");
   for (const v1::ClusterIssue& issue : machine.issues)
-    AddCheck(checks, "inventory", v1::CHECK_RESULT_WARN, issue.message(), issue.remedy());
+    AddCheck(checks, v1::CHECK_CODE_NODES, "inventory", v1::CHECK_RESULT_WARN, issue.message(),
+             issue.remedy());
 }
 
 std::string Submission(const RunSpec& spec) {
@@ -263,12 +265,13 @@ v1::ClusterDetails DetailsOf(const Load& load) {
 v1::ClusterChecks CheckHosts(const Load& load) {
   v1::ClusterChecks checks;
   for (const v1::ClusterIssue& issue : IssuesOf(load))
-    AddCheck(&checks, "file of hosts", v1::CHECK_RESULT_WARN, issue.message(), issue.remedy());
+    AddCheck(&checks, v1::CHECK_CODE_CONFIGURATION, "file of hosts", v1::CHECK_RESULT_WARN,
+             issue.message(), issue.remedy());
   for (const HostView& host : load.hosts) {
     const std::string subject =
         fmt::format("host {} ({})", host.config.name, host.config.ssh.hosts[0].ToString());
     if (!host.is_up) {
-      AddCheck(&checks, subject, v1::CHECK_RESULT_FAIL, host.why,
+      AddCheck(&checks, v1::CHECK_CODE_NODES, subject, v1::CHECK_RESULT_FAIL, host.why,
                fmt::format("see that `ssh -p {} {}@{}` works with machines.ssh_key and "
                            "machines.ssh_known_hosts, or take the host out of the file of hosts",
                            host.config.ssh.hosts[0].port, host.config.ssh.user,
@@ -276,7 +279,7 @@ v1::ClusterChecks CheckHosts(const Load& load) {
       continue;
     }
     const std::string gpus = GpusText(host.capacity);
-    AddCheck(&checks, subject, v1::CHECK_RESULT_OK,
+    AddCheck(&checks, v1::CHECK_CODE_NODES, subject, v1::CHECK_RESULT_OK,
              fmt::format(
                  "muster-supervisor runs there; runs may use {} cores, {} of memory and {}{}{}{}",
                  host.capacity.cores, contract::FormatBytes(host.capacity.memory_bytes),
@@ -285,8 +288,8 @@ v1::ClusterChecks CheckHosts(const Load& load) {
                  host.containers.tool.empty() ? "" : "; containers by " + host.containers.tool,
                  host.is_cordoned ? "; it is cordoned" : ""));
     for (const v1::ClusterIssue& issue : host.issues) {
-      AddCheck(&checks, "inventory of " + host.config.name, v1::CHECK_RESULT_WARN, issue.message(),
-               issue.remedy());
+      AddCheck(&checks, v1::CHECK_CODE_NODES, "inventory of " + host.config.name,
+               v1::CHECK_RESULT_WARN, issue.message(), issue.remedy());
     }
   }
   return checks;
@@ -299,15 +302,16 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
   plan.set_submission(Submission(spec));
   v1::ClusterChecks checks;
   if (misfit.has_value()) {
-    AddCheck(&checks, "what the job asks for", v1::CHECK_RESULT_FAIL, misfit->why, misfit->remedy);
+    AddCheck(&checks, v1::CHECK_CODE_NODES, "what the job asks for", v1::CHECK_RESULT_FAIL,
+             misfit->why, RemedyOf(*misfit));
   } else {
-    AddCheck(&checks, "what the job asks for", v1::CHECK_RESULT_OK,
+    AddCheck(&checks, v1::CHECK_CODE_NODES, "what the job asks for", v1::CHECK_RESULT_OK,
              fmt::format("the {} has it", place));
     const std::string shortage = ledger.Shortage(request);
     if (wait < absl::InfiniteDuration())
       *plan.mutable_estimated_start_time() = agents::ToProto(absl::Now() + wait);
-    AddCheck(&checks, fmt::format("the {}'s queue", place), v1::CHECK_RESULT_OK,
-             QueueText(waiting, wait, shortage));
+    AddCheck(&checks, v1::CHECK_CODE_POOL, fmt::format("the {}'s queue", place),
+             v1::CHECK_RESULT_OK, QueueText(waiting, wait, shortage));
   }
   plan.mutable_checks()->Swap(checks.mutable_checks());
   return plan;
@@ -315,7 +319,7 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
 
 v1::JobPlan PlanRefusal(const std::string& why) {
   v1::ClusterChecks checks;
-  AddCheck(&checks, "the job", v1::CHECK_RESULT_FAIL, why, "correct the job");
+  AddCheck(&checks, v1::CHECK_CODE_OTHER, "the job", v1::CHECK_RESULT_FAIL, why, "correct the job");
   v1::JobPlan plan;
   plan.mutable_checks()->Swap(checks.mutable_checks());
   return plan;
@@ -327,25 +331,29 @@ v1::ClusterChecks CheckMachine(const Machine& machine, const std::string& runs_d
                                const absl::Status& supervisor) {
   v1::ClusterChecks checks;
   AddCheck(
-      &checks, "machine", v1::CHECK_RESULT_OK,
+      &checks, v1::CHECK_CODE_NODES, "machine", v1::CHECK_RESULT_OK,
       fmt::format("{}: runs may use {} cores and {} of memory", machine.hostname,
                   machine.capacity.cores, contract::FormatBytes(machine.capacity.memory_bytes)));
   CheckGpus(machine, &checks);
   if (!machine.limits.empty())
-    AddCheck(&checks, "limits", v1::CHECK_RESULT_OK, "runs are held to their " + machine.limits);
-  AddCheck(&checks, "containers", v1::CHECK_RESULT_OK,
+    AddCheck(&checks, v1::CHECK_CODE_LIMITS, "limits", v1::CHECK_RESULT_OK,
+             "runs are held to their " + machine.limits);
+  AddCheck(&checks, v1::CHECK_CODE_CONTAINERS, "containers", v1::CHECK_RESULT_OK,
            machine.containers.tool.empty() ? "none: " + machine.containers.why
                                            : "made by " + machine.containers.tool);
   if (supervisor.ok()) {
-    AddCheck(&checks, "muster-supervisor", v1::CHECK_RESULT_OK, "it can be started");
+    AddCheck(&checks, v1::CHECK_CODE_PROGRAMS, "muster-supervisor", v1::CHECK_RESULT_OK,
+             "it can be started");
   } else {
-    AddCheck(&checks, "muster-supervisor", v1::CHECK_RESULT_FAIL, MessageOf(supervisor),
+    AddCheck(&checks, v1::CHECK_CODE_PROGRAMS, "muster-supervisor", v1::CHECK_RESULT_FAIL,
+             MessageOf(supervisor),
              "install muster-supervisor beside muster-agent, or set machines.supervisor");
   }
   if (CheckDirectory(runs_directory, &checks)) {
     CheckSpace(runs_directory, &checks);
   } else {
-    AddCheck(&checks, "disk space", v1::CHECK_RESULT_SKIPPED, "the directory cannot be used");
+    AddCheck(&checks, v1::CHECK_CODE_STORAGE, "disk space", v1::CHECK_RESULT_SKIPPED,
+             "the directory cannot be used");
   }
   return checks;
 }

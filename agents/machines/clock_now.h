@@ -23,6 +23,13 @@ inline int64_t SteadyMilliseconds() {
   return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
 }
 
+// The same, with the time that the machine was suspended.
+inline int64_t MillisecondsSinceBoot() {
+  timespec now;
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
 }  // namespace muster::machines
 
 #endif  // MUSTER_AGENTS_MACHINES_CLOCK_NOW_H_

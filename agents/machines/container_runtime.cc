@@ -32,7 +32,7 @@ std::optional<Misfit> CheckMountPath(int index, std::string_view end, std::strin
   if (path.find_first_of(":,\n") == std::string_view::npos) return std::nullopt;
   return Misfit{fmt::format("mounts[{}].{} \"{}\" cannot be mounted into a container on machines",
                             index, end, path),
-                "use a path without ':', ',' and line breaks"};
+                contract::FailureCause::kMountPath};
 }
 
 }  // namespace
@@ -66,17 +66,16 @@ absl::StatusOr<ContainerRuntime> FindContainerRuntime(const std::string& wanted,
 std::optional<Misfit> CheckImage(const v1::JobSpec& spec, const ContainerRuntime& runtime) {
   if (spec.image().empty()) return std::nullopt;
   const absl::StatusOr<contract::Image> image = contract::ParseImage(spec.image());
-  if (!image.ok()) return Misfit{MessageOf(image.status()), "correct the image"};
+  if (!image.ok()) return Misfit{MessageOf(image.status()), contract::FailureCause::kImageInvalid};
   if (image->is_file()) {
     return Misfit{
         fmt::format("the job's image \"{}\" is a file, which only Slurm runs", image->path),
-        "name an image of a registry"};
+        contract::FailureCause::kImageIsFile};
   }
   if (runtime.tool.empty()) {
     return Misfit{
         fmt::format("the job has an image, and the machine runs no containers: {}", runtime.why),
-        "have its operator install podman, docker, enroot or apptainer, or choose another "
-        "cluster",
+        contract::FailureCause::kNoContainerTool,
         /*is_of_containers=*/true};
   }
   for (int i = 0; i < spec.mounts_size(); ++i) {

@@ -35,8 +35,7 @@ FilesNews NewsOf(const FilesLane::Task& task, const absl::Status& status) {
   if (IsResultsNameTaken(status)) {
     news.failure.set_code(v1::FAILURE_CODE_RESULTS_DIRECTORY);
     news.failure.set_detail(agents::WhatIsWrong(status));
-    news.failure.set_remedy(kResultsNameRemedy);
-    contract::PutSentence(&news.failure);
+    contract::PutSentence(contract::FailureCause::kResultsNameTaken, &news.failure);
   }
   return news;
 }

@@ -8,7 +8,7 @@ namespace {
 constexpr char kLetters[] = "acsev";  // by stage
 constexpr char kDigits[] = "0123456789abcdef";
 
-// A record in a record: its NUL bytes would end the field.
+// It is a record in a record: its NUL bytes would end the field.
 std::string ToHex(std::string_view bytes) {
   std::string hex;
   hex.reserve(bytes.size() * 2);

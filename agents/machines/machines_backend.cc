@@ -87,7 +87,12 @@ class MachinesBackend : public agents::Backend {
                   const bool first_only = signal.target == v1::SIGNAL_TARGET_BATCH;
                   return places_->Signal(run.run_key,
                                          {.number = signal.number, .first_only = first_only});
-                }};
+                },
+            .fence_delay = places_->fence_delay(),
+            .renew_leases =
+                places_->fence_delay() > absl::ZeroDuration()
+                    ? [this](absl::Duration remaining) { return places_->RenewLeases(remaining); }
+                    : std::function<absl::Status(absl::Duration)>()};
   }
   absl::Duration ObserveInterval() const override { return kFullReportInterval; }
   void SetWaker(std::function<void()> wake) override { board_->SetWaker(std::move(wake)); }

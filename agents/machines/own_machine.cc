@@ -14,6 +14,7 @@
 #include "agents/machines/answers.h"
 #include "agents/machines/fence.h"
 #include "agents/machines/launch_outcome.h"
+#include "agents/machines/leases.h"
 #include "agents/machines/machine.h"
 #include "agents/machines/places.h"
 #include "agents/machines/process_search.h"
@@ -28,6 +29,7 @@
 #include "agents/machines/supervisors.h"
 #include "agents/machines/user_output.h"
 #include "agents/machines/work_sweeper.h"
+#include "contract/failures.h"
 #include "contract/message_of.h"
 #include "contract/states.h"
 #include "daemon/log.h"
@@ -73,6 +75,7 @@ class OwnMachine : public Places {
         config_(std::move(config)),
         runs_directory_(RunsDirectoryOf(state_dir)),
         user_output_(runs_directory_),
+        lease_(state_dir),
         layout_(config_.files, LayoutsDirectoryOf(state_dir), runs_directory_),
         machine_(std::move(machine)),
         whole_machine_({{.name = machine_.hostname, .capacity = machine_.capacity}}),
@@ -117,6 +120,10 @@ class OwnMachine : public Places {
                              std::optional<agents::FenceOutcome> on_board) override {
     return FenceRun(DirectoryOf(run_key), on_board);
   }
+  absl::Duration fence_delay() const override {
+    return FenceDelay(config_.cancel_grace, /*clocks=*/1);
+  }
+  absl::Status RenewLeases(absl::Duration remaining) override { return lease_.Renew(remaining); }
   agents::RunOutput OpenLogs(const RunHandle& run) override;
   void Forget(const RunHandle& run) override {
     user_output_.Forget(run.run_key);
@@ -146,6 +153,7 @@ class OwnMachine : public Places {
   const MachinesConfig config_;
   const std::string runs_directory_;
   UserOutput user_output_;
+  OwnLease lease_;
   RunLayout layout_;
   const Machine machine_;
   const Ledger whole_machine_;  // empty: only asked what could never fit
@@ -205,6 +213,7 @@ RunSpec OwnMachine::SpecOf(const agent::v1::Assignment& assignment) const {
                               .limits = config_.limits,
                               .container_tool = machine_.containers.tool});
   spec.user = std::move(user);
+  if (agents::KeepsLease(assignment)) spec.lease_file = lease_.path();
   return spec;
 }
 
@@ -311,11 +320,11 @@ std::optional<LaunchOutcome> OwnMachine::Accept(
   }
   if (const absl::Status created = directory.Create(spec); !created.ok()) {
     RemoveRefused(spec);
-    return Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
-                   {.detail = MessageOf(created),
-                    .remedy = absl::IsResourceExhausted(created)
-                                  ? "Free disk space on the machine and submit the job again."
-                                  : "Tell the machine's operator."});
+    return Refused(
+        v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+        {.detail = MessageOf(created),
+         .cause = absl::IsResourceExhausted(created) ? contract::FailureCause::kMachineFull
+                                                     : contract::FailureCause::kNone});
   }
   // The default one is made with the files: what is in work/ then is there as a whole.
   if (!has_files || !assignment->spec().results_directory().empty()) {

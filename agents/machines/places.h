@@ -2,7 +2,7 @@
 // machine (own_machine.cc), or hosts over SSH (remote/ssh_hosts.cc). Behind it lies all that
 // differs between the two: how a run is written down, started, watched, ended and found again.
 //
-// Any thread.
+// Any thread may use it.
 #ifndef MUSTER_AGENTS_MACHINES_PLACES_H_
 #define MUSTER_AGENTS_MACHINES_PLACES_H_
 
@@ -85,6 +85,11 @@ class Places {
   // Does as Backend::Fence; `on_board`: the board's answer, if it has the run.
   virtual agents::FenceOutcome Fence(const std::string& run_key,
                                      std::optional<agents::FenceOutcome> on_board) = 0;
+  // Do as Capabilities: the longest life after a lease's end, zero if runs cannot be stopped so.
+  virtual absl::Duration fence_delay() const { return absl::ZeroDuration(); }
+  virtual absl::Status RenewLeases(absl::Duration /*remaining*/) {
+    return absl::UnimplementedError("no leases are kept here");
+  }
   virtual agents::RunOutput OpenLogs(const agents::RunHandle& run) = 0;
   virtual void Forget(const agents::RunHandle& run) { scheduler().Forget(run.run_key); }
 };

@@ -9,9 +9,6 @@
 
 namespace muster::machines {
 
-inline constexpr char kResultsNameRemedy[] =
-    "name another results_directory, or that file otherwise";
-
 // INVALID_ARGUMENT on the field results_directory.
 absl::Status ResultsNameIsTaken();
 bool IsResultsNameTaken(const absl::Status& status);

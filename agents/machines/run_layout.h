@@ -14,7 +14,7 @@
 
 namespace muster::machines {
 
-// Any thread.
+// Any thread may use it.
 class RunLayout {
  public:
   // The directories are on the same file system. `files` outlives this.

@@ -57,6 +57,7 @@ std::string RunSpec::Encode() const {
   if (user.IsOther()) record.Add("user_supervisor", user.supervisor);
   record.Add("time_limit_ms", time_limit_ms);
   record.Add("grace_ms", grace_ms);
+  if (!lease_file.empty()) record.Add("lease_file", lease_file);
   for (const std::string& word : setup_words) record.Add("setup_word", word);
   for (const std::string& word : command_words) record.Add("command_word", word);
   for (const std::string& variable : environment) record.Add("env", variable);
@@ -92,6 +93,7 @@ std::optional<RunSpec> RunSpec::Decode(std::string_view bytes) {
                .supervisor = record->Text("user_supervisor")};
   spec.time_limit_ms = record->Number("time_limit_ms");
   spec.grace_ms = record->Number("grace_ms");
+  spec.lease_file = record->Text("lease_file");
   spec.setup_words = record->All("setup_word");
   spec.command_words = record->All("command_word");
   spec.environment = record->All("env");

@@ -98,6 +98,8 @@ struct RunSpec {
   RunUser user = {};
   int64_t time_limit_ms = 0;  // of setup and command together; 0: none
   int64_t grace_ms = 0;       // between TERM and KILL
+  // The file with the lease that the run keeps (agents/core/lease_file.h); empty: it has none.
+  std::string lease_file;
 
   std::string Encode() const;
   static std::optional<RunSpec> Decode(std::string_view bytes);
@@ -120,7 +122,7 @@ struct ExitRecord {
     kNotStarted,  // error, step and path say why
   };
   // The reason that the supervisor ended the run, if it did.
-  enum class Cause { kNone, kTimeLimit, kCanceled, kTerminated };
+  enum class Cause { kNone, kTimeLimit, kCanceled, kTerminated, kLeaseEnded };
   // The step that failed with `error`. kImage: `path` has what the container's tool said.
   enum class Step { kFiles, kWorkingDirectory, kProgram, kProcess, kImage };
 

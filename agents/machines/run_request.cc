@@ -18,7 +18,7 @@ std::optional<Misfit> CheckPool(const v1::JobSpec& spec) {
   if (pool.empty() || pool == kPoolName) return std::nullopt;
   return Misfit{
       fmt::format("there is no pool \"{}\"; this cluster has the pool \"{}\"", pool, kPoolName),
-      "leave pool out, or choose another cluster"};
+      contract::FailureCause::kPoolUnknown};
 }
 
 Request RequestOf(const v1::JobSpec& spec) {

@@ -74,7 +74,7 @@ class RunScheduler {
 
   // ---- messages
 
-  // Any thread.
+  // Any thread may use it.
   void Post(Message message);
   // Tells the thread that there is a message. Any thread.
   virtual void Wake() = 0;

@@ -18,17 +18,6 @@
 namespace muster::machines {
 namespace {
 
-constexpr std::string_view kMendTheMap =
-    "ask the cluster's operator for a line in run_as_map that gives you a user of the machine, or "
-    "choose another cluster";
-constexpr std::string_view kMendTheRights =
-    "ask the cluster's operator, who is root of the machine, to allow this user in "
-    "/etc/muster/run-as.conf, or choose another cluster";
-
-constexpr std::string_view kAskAgain =
-    "wait; if it stays, ask the cluster's operator what muster-run-as check says to the agent's "
-    "user";
-
 absl::StatusOr<std::string> Ask(const std::string& helper, const std::vector<std::string>& words) {
   hosts::LocalHost host;
   return users::AskRunAs(&host, helper, words);
@@ -76,12 +65,13 @@ std::optional<Misfit> RunUsers::RefusalOf(const std::string& muster_user) const 
   if (absl::IsUnavailable(status)) {
     return Misfit{.why = fmt::format("nobody can tell now whether the user's jobs may run here: {}",
                                      MessageOf(status)),
-                  .remedy = std::string(kAskAgain),
+                  .cause = contract::FailureCause::kUserNotAsked,
                   .is_of_users = true,
                   .may_pass = true};
   }
   return Misfit{.why = fmt::format("jobs run as their users here, and {}", MessageOf(status)),
-                .remedy = std::string(user.ok() ? kMendTheRights : kMendTheMap),
+                .cause = user.ok() ? contract::FailureCause::kUserNotAllowed
+                                   : contract::FailureCause::kUserNotMapped,
                 .is_of_users = true};
 }
 
@@ -94,6 +84,7 @@ std::unique_ptr<hosts::Host> HostFor(const RunUser& user) {
 
 v1::ClusterCheck UsersLine(const RunUsers& users) {
   v1::ClusterCheck line;
+  line.set_code(v1::CHECK_CODE_USERS);
   line.set_subject(users::kUsersSubject);
   line.set_result(v1::CHECK_RESULT_OK);
   const absl::Status status = users.Probe();

@@ -1,6 +1,6 @@
 // The users of this machine that jobs run as, if they run as their users.
 //
-// Any thread.
+// Any thread may use it.
 #ifndef MUSTER_AGENTS_MACHINES_RUN_USERS_H_
 #define MUSTER_AGENTS_MACHINES_RUN_USERS_H_
 

@@ -118,7 +118,7 @@ class Scheduler : public RunScheduler {
   const std::unique_ptr<Supervisors> supervisors_;
   std::atomic<bool> stop_ = false;
 
-  // Owned by the thread.
+  // The thread owns these.
   std::set<std::string> closing_;         // canceled runs whose end could not be written yet
   std::map<std::string, Active> active_;  // by run key
   std::deque<std::string> finished_;      // run keys, the oldest first

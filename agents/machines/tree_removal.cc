@@ -23,7 +23,7 @@ namespace {
 // Directories that are open at a time, each by one descriptor: a tenth of what a process may have
 // by default. Deeper directories come to the top first.
 constexpr size_t kMaxOpenDirectories = 100;
-// The kernel's information about an open file: some lines of it.
+// Bounds the kernel's information about an open file, which is some lines.
 constexpr size_t kMaxFileInfoBytes = 64 << 10;
 // Bytes of a path that is told.
 constexpr size_t kMaxToldPathBytes = 4096;

@@ -3,7 +3,7 @@
 // here, below the run's directory, because a run may name any directory as the one of its results,
 // also another user's.
 //
-// Any thread.
+// Any thread may use it.
 #ifndef MUSTER_AGENTS_MACHINES_USER_OUTPUT_H_
 #define MUSTER_AGENTS_MACHINES_USER_OUTPUT_H_
 

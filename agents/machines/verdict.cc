@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <system_error>
 
-#include "absl/strings/ascii.h"
 #include "agents/core/proto_time.h"
 #include "agents/machines/image_trouble.h"
 #include "contract/counted.h"
@@ -18,6 +17,7 @@ namespace muster::machines {
 namespace {
 
 using agents::Observation;
+using contract::FailureCause;
 
 v1::Evidence MakeEvidence(v1::EvidenceSource source, absl::Time now, const std::string& detail) {
   v1::Evidence evidence;
@@ -47,19 +47,18 @@ std::string EndText(const ExitRecord& exit) {
              : fmt::format("ended with exit code {}", exit.status);
 }
 
-std::string ProgramRemedy(int error) {
+FailureCause CauseOf(int error) {
   switch (error) {
     case ENOENT:
-      return "Check the program's name, that it is installed on the machine (and in PATH if it "
-             "has no '/'), and the interpreter in its first line.";
+      return FailureCause::kProgramNotFound;
     case EACCES:
-      return "Make the program executable: chmod +x.";
+      return FailureCause::kProgramNotExecutable;
     case ENOEXEC:
-      return "Begin a script with a line like #!/bin/sh, and use programs built for the machine.";
+      return FailureCause::kProgramNotOfMachine;
     case E2BIG:
-      return "Pass long arguments and variables in a file.";
+      return FailureCause::kArgumentsTooLong;
     default:
-      return "";
+      return FailureCause::kNone;
   }
 }
 
@@ -68,11 +67,9 @@ v1::Failure NotStartedFailure(const ExitRecord& exit, v1::FailurePhase phase) {
   const std::string words = std::generic_category().message(exit.error);
   switch (exit.step) {
     case ExitRecord::Step::kProgram:
-      return MakeFailure(v1::FAILURE_CODE_PROGRAM_NOT_STARTED, v1::FAILURE_CLASS_CONFIG,
-                         {.subject = exit.path,
-                          .meaning = words,
-                          .remedy = ProgramRemedy(exit.error),
-                          .phase = phase});
+      return MakeFailure(
+          v1::FAILURE_CODE_PROGRAM_NOT_STARTED, v1::FAILURE_CLASS_CONFIG,
+          {.subject = exit.path, .meaning = words, .cause = CauseOf(exit.error), .phase = phase});
     case ExitRecord::Step::kWorkingDirectory:
       return MakeFailure(v1::FAILURE_CODE_WORKING_DIRECTORY, v1::FAILURE_CLASS_CONFIG,
                          {.subject = exit.path, .meaning = words, .phase = phase});
@@ -91,8 +88,7 @@ v1::Failure NotStartedFailure(const ExitRecord& exit, v1::FailurePhase phase) {
       v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
       {.subject = exit.path,
        .meaning = fmt::format("\"{}\": {}", exit.path, words),
-       .remedy = exit.error == ENOSPC ? "Free disk space on the machine and submit the job again."
-                                      : "Tell the machine's operator.",
+       .cause = exit.error == ENOSPC ? FailureCause::kMachineFull : FailureCause::kNone,
        .phase = phase});
 }
 
@@ -149,14 +145,15 @@ v1::Failure FailureOf(const ExitRecord& exit) {
   if (exit.cause == ExitRecord::Cause::kTerminated) {
     return MakeFailure(v1::FAILURE_CODE_ENDED_BY_OTHERS, v1::FAILURE_CLASS_INFRA,
                        {.meaning = "its supervisor got " + exit.sender,
-                        .remedy = "Submit the job again; if the machine was not being shut "
-                                  "down, tell its operator.",
+                        .cause = FailureCause::kSupervisorStopped,
                         .phase = phase});
   }
+  if (exit.cause == ExitRecord::Cause::kLeaseEnded)
+    return MakeFailure(v1::FAILURE_CODE_LEASE_ENDED, v1::FAILURE_CLASS_INFRA, {.phase = phase});
   if (exit.end == ExitRecord::End::kNotStarted) return NotStartedFailure(exit, phase);
   if (exit.end == ExitRecord::End::kNothingRan) {
     return MakeFailure(v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA,
-                       {.remedy = "Tell the machine's operator.", .phase = phase});
+                       {.cause = FailureCause::kNothingRan, .phase = phase});
   }
   return ProgramFailure(exit, phase);
 }
@@ -192,6 +189,10 @@ std::string DetailOf(const ExitRecord& exit) {
     case ExitRecord::Cause::kTerminated:
       detail += ", terminated by " + exit.sender;
       break;
+    case ExitRecord::Cause::kLeaseEnded:
+      detail += exit.end == ExitRecord::End::kNothingRan ? ": its lease had ended"
+                                                         : " after TERM at the end of its lease";
+      break;
   }
   if (exit.oom_kills > 0) detail += "; " + OomText(exit);
   if (!exit.unlimited.empty()) detail += "; it ran without limits: " + exit.unlimited;
@@ -208,17 +209,16 @@ v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
   return contract::MakeFailure(code, failure_class, parts);
 }
 
+std::string RemedyOf(const Misfit& misfit) {
+  return contract::AsClause(MisfitFailure(misfit).remedy());
+}
+
 v1::Failure MisfitFailure(const Misfit& misfit) {
-  // Checks and logs show the remedy as it is, behind a semicolon or in a column.
-  std::string remedy = misfit.remedy;
-  if (!remedy.empty()) {
-    remedy.front() = absl::ascii_toupper(static_cast<unsigned char>(remedy.front()));
-    if (!remedy.ends_with('.')) remedy += '.';
-  }
   v1::FailureCode code = v1::FAILURE_CODE_DOES_NOT_FIT;
   if (misfit.is_of_containers) code = v1::FAILURE_CODE_NO_CONTAINERS;
   if (misfit.is_of_users) code = v1::FAILURE_CODE_LAUNCH_REFUSED;
-  return MakeFailure(code, v1::FAILURE_CLASS_CONFIG, {.meaning = misfit.why, .remedy = remedy});
+  return MakeFailure(code, v1::FAILURE_CLASS_CONFIG,
+                     {.meaning = misfit.why, .cause = misfit.cause});
 }
 
 Observation PendingVerdict(const Witness& witness) {
@@ -304,8 +304,7 @@ Observation LostVerdict(const Witness& witness, const std::string& directory) {
       v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA,
       {.subject = directory,
        .meaning = fmt::format("its directory \"{}\" was removed or is damaged", directory),
-       .remedy = "Submit the job again; nothing but Muster may change its state "
-                 "directory."});
+       .cause = FailureCause::kStateDirectoryChanged});
   // It may have run, and nobody knows to what end.
   observation.failure->set_retriable(false);
   return observation;

@@ -24,6 +24,8 @@ v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
                         contract::FailureParts parts = {});
 // The failure of a job that the cluster can never run.
 v1::Failure MisfitFailure(const Misfit& misfit);
+// Its remedy, as the lines of checks and logs have it.
+std::string RemedyOf(const Misfit& misfit);
 
 // The board says why it waits.
 agents::Observation PendingVerdict(const Witness& witness);

@@ -55,7 +55,7 @@ struct ArrayPlace {
   friend bool operator==(const ArrayPlace&, const ArrayPlace&) = default;
 };
 
-// Thread-safe. Errors are those of the host's files.
+// Any thread may use it. Errors are those of the host's files.
 class Arrays {
  public:
   // `root_of` returns the directory that has the files of a run, and for its jobs a copy of the

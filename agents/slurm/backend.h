@@ -88,6 +88,12 @@ class SlurmBackend : public agents::Backend {
 
   absl::Status CheckRunDirectoryIsWritable();
 
+  // ---- leases, see Capabilities::renew_leases
+  bool CanFence() const;
+  absl::Status RenewLeases(absl::Duration remaining);
+  // Nothing: the run has a lease, or needs none.
+  std::optional<agents::LaunchOutcome> AwaitLease(const agent::v1::Assignment& assignment);
+
   // ---- users: without jobs that run as their users, all is the agent's
   // Returns the directory that has the run's.
   std::string RootOf(const std::string& run_key) const;
@@ -285,7 +291,7 @@ class SlurmBackend : public agents::Backend {
   // Judges by what Slurm tells of the job that has claimed the run.
   agents::FenceOutcome FenceOwner(const agents::RunHandle& run, const JobId& owner);
 
-  // Constant after construction.
+  // These are constant after construction.
   const SlurmConfig config_;
   // Null: all jobs run as the agent's user.
   const std::unique_ptr<JobUsers> users_;
@@ -294,7 +300,7 @@ class SlurmBackend : public agents::Backend {
   // The clock for intervals and graces; times that others are told are of the time of day.
   const agents::SteadyTime time_;
 
-  // Thread-safe by themselves.
+  // They have locks of their own.
   mutable CallGate gate_;
   Commands commands_;
   Arrays arrays_;
@@ -309,6 +315,7 @@ class SlurmBackend : public agents::Backend {
   size_t next_shown_ = 0;  // the next job that slurmctld is asked about; Observe's own
 
   mutable Mutex mutex_;
+  uint64_t lease_number_ ABSL_GUARDED_BY(mutex_) = 0;            // the last one that was written
   std::map<std::string, Track> tracks_ ABSL_GUARDED_BY(mutex_);  // by run key
   // Runs forgotten since the latest look, which may have noted them once more.
   std::set<std::string> forgotten_ ABSL_GUARDED_BY(mutex_);

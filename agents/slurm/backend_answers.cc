@@ -80,7 +80,7 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
     if (absl::IsUnavailable(found.status())) return found.status();
     if (!found.ok()) {
       const v1::Failure failure = JobUsers::WhyNot(found.status());
-      checks.Fail("user", failure.message(), failure.remedy());
+      checks.Fail(v1::CHECK_CODE_USERS, "user", failure.message(), failure.remedy());
       *plan.mutable_checks() = checks.checks().checks();
       return plan;
     }
@@ -98,7 +98,8 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
   if (complete.ok()) complete = Resolve(*complete);
   if (!complete.ok()) {
     if (!absl::IsInvalidArgument(complete.status())) return complete.status();
-    checks.Fail("the job", agents::WhatIsWrong(complete.status()), "Correct the job.");
+    checks.Fail(v1::CHECK_CODE_OTHER, "the job", agents::WhatIsWrong(complete.status()),
+                "Correct the job.");
     *plan.mutable_checks() = checks.checks().checks();
     return plan;
   }
@@ -107,22 +108,26 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
   absl::StatusOr<std::string> text =
       submission.ok() ? SubmissionText(assignment, as.paths, *submission) : submission.status();
   if (!text.ok()) {
-    checks.Fail("the job", agents::WhatIsWrong(text.status()), "Correct the job.");
+    checks.Fail(v1::CHECK_CODE_OTHER, "the job", agents::WhatIsWrong(text.status()),
+                "Correct the job.");
   } else {
     plan.set_submission(*std::move(text));
     plan.set_shared(BatchScriptText());
     const absl::Status limit = CheckTimeLimit(assignment.spec(), pools);
     if (limit.ok()) {
-      checks.Ok("time limit", "within the limits of the partitions that the job may use");
+      checks.Ok(v1::CHECK_CODE_LIMITS, "time limit",
+                "within the limits of the partitions that the job may use");
     } else {
-      checks.Fail("time limit", agents::WhatIsWrong(limit), "Correct the job.");
+      checks.Fail(v1::CHECK_CODE_LIMITS, "time limit", agents::WhatIsWrong(limit),
+                  "Correct the job.");
     }
     const absl::Status right =
         users_ == nullptr ? RefuseForbidden(assignment.spec()) : absl::OkStatus();
     if (right.ok()) {
-      checks.Ok("partition", "open to the job's account, QOS and user, as far as is known");
+      checks.Ok(v1::CHECK_CODE_POOL, "partition",
+                "open to the job's account, QOS and user, as far as is known");
     } else {
-      checks.Fail("partition", agents::WhatIsWrong(right), "Correct the job.");
+      checks.Fail(v1::CHECK_CODE_POOL, "partition", agents::WhatIsWrong(right), "Correct the job.");
     }
     if (auto inputs = agents::PlanInputs(assignment.spec(), as.host); inputs.has_value())
       checks.Add(*std::move(inputs));
@@ -166,24 +171,30 @@ void SlurmBackend::PlanImage(const v1::JobSpec& spec, agents::CheckList* checks)
   if (spec.image().empty()) return;
   const absl::StatusOr<contract::Image> image = contract::ParseImage(spec.image());
   if (!image.ok())
-    return checks->Fail(kSubject, agents::WhatIsWrong(image.status()), "Correct the job.");
+    return checks->Fail(v1::CHECK_CODE_IMAGES, kSubject, agents::WhatIsWrong(image.status()),
+                        "Correct the job.");
   if (const std::optional<v1::Failure> impossible = WhyNoContainers())
-    return checks->Fail(kSubject, impossible->message(), impossible->remedy());
+    return checks->Fail(v1::CHECK_CODE_IMAGES, kSubject, impossible->message(),
+                        impossible->remedy());
   const std::string file = images_.NameFor(*image);
-  if (!file.starts_with('/')) return checks->Ok(kSubject, "each node pulls it: " + file);
+  if (!file.starts_with('/'))
+    return checks->Ok(v1::CHECK_CODE_IMAGES, kSubject, "each node pulls it: " + file);
   const absl::Status there = host_->Stat(file).status();
-  if (there.ok()) return checks->Ok(kSubject, fmt::format("\"{}\" is there", file));
+  if (there.ok())
+    return checks->Ok(v1::CHECK_CODE_IMAGES, kSubject, fmt::format("\"{}\" is there", file));
   if (!absl::IsNotFound(there)) {
-    return checks->Warn(kSubject,
+    return checks->Warn(v1::CHECK_CODE_IMAGES, kSubject,
                         fmt::format("it could not be looked at: {}", ToStd(there.message())));
   }
   if (file == spec.image()) {
-    return checks->Fail(kSubject, fmt::format("there is no file \"{}\"", file),
+    return checks->Fail(v1::CHECK_CODE_IMAGES, kSubject,
+                        fmt::format("there is no file \"{}\"", file),
                         "Name a squashfs file that is on the cluster, or an image of a registry.");
   }
-  checks->Ok(kSubject, fmt::format("\"{}\" is not there yet: a Slurm job converts the image before "
-                                   "the run gets nodes (whether Slurm takes that job is not tried)",
-                                   file));
+  checks->Ok(v1::CHECK_CODE_IMAGES, kSubject,
+             fmt::format("\"{}\" is not there yet: a Slurm job converts the image before "
+                         "the run gets nodes (whether Slurm takes that job is not tried)",
+                         file));
 }
 
 }  // namespace muster::slurm

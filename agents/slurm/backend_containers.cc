@@ -21,7 +21,7 @@ std::optional<v1::Failure> SlurmBackend::WhyNoContainers() {
   return contract::MakeFailure(
       v1::FAILURE_CODE_NO_CONTAINERS, v1::FAILURE_CLASS_CONFIG,
       {.meaning = "its srun does not know --container-image, because it has no Pyxis",
-       .remedy = "Use another cluster, or have its operator install Pyxis and enroot."});
+       .cause = contract::FailureCause::kNoPyxis});
 }
 
 }  // namespace muster::slurm

@@ -11,6 +11,7 @@
 #include "agents/slurm/backend.h"
 #include "agents/slurm/container.h"
 #include "agents/slurm/fresh_run.h"
+#include "agents/slurm/leases.h"
 #include "agents/slurm/outcomes.h"
 #include "agents/slurm/pool_limits.h"
 #include "contract/errors.h"
@@ -66,6 +67,10 @@ agents::Capabilities SlurmBackend::capabilities() {
                      : config_.user_on_host.empty() ? nullptr
                                                     : host_.get(),
       .usage_of = [this](const std::vector<agents::RunHandle>& runs) { return UsageOf(runs); }};
+  if (CanFence()) {
+    own.fence_delay = LeaseFenceDelay();
+    own.renew_leases = [this](absl::Duration remaining) { return RenewLeases(remaining); };
+  }
   // slurmrestd tells no processes of a job apart.
   if (config_.rest_url.empty()) {
     own.send_signal = [this](const agents::RunHandle& run, const agents::RunSignal& signal) {
@@ -200,6 +205,7 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   // Comes before any question and any file: a run that cannot be submitted never will be.
   if (const auto submission = MakeSubmission(assignment, paths, gpu_types); !submission.ok())
     return RefusedBecause(submission.status());
+  if (auto outcome = AwaitLease(assignment)) return outcome;
   if (absl::Status status = CheckTimeLimit(assignment.spec(), pools); !status.ok())
     return RefusedBecause(status);
   // The rights that are known are those of the agent's user.

@@ -147,8 +147,8 @@ void SlurmBackend::ExplainStranger(const std::string& run_key, SubmitOutcome* su
   if (!user.has_value() || submitted->kind != LaunchOutcome::Kind::kRefused ||
       submitted->words.find(kNoAccount) == std::string::npos)
     return;
-  submitted->failure.set_remedy(JobUsers::RemedyForStranger(*user));
-  contract::PutSentence(&submitted->failure);
+  submitted->failure.set_subject(user->name);
+  contract::PutSentence(contract::FailureCause::kUserWithoutAccount, &submitted->failure);
 }
 
 }  // namespace muster::slurm

@@ -2,7 +2,7 @@
 // them. Calls that somebody waits for (submissions, cancels, holds) have no limit unless the
 // cluster's operator sets one.
 //
-// Thread-safe.
+// Any thread may use it.
 #ifndef MUSTER_AGENTS_SLURM_CALL_GATE_H_
 #define MUSTER_AGENTS_SLURM_CALL_GATE_H_
 

@@ -12,7 +12,7 @@
 
 namespace muster::slurm {
 
-// The most urgent first.
+// The most urgent come first.
 enum class CallKind {
   kEnd,  // cancel, hold, release: somebody waits for it, and nodes may be wasted
   kSubmit,

@@ -31,9 +31,9 @@ std::string WrittenSkew(absl::Duration skew) {
 
 bool JudgeLogins(const hosts::LoginReport& report, agents::CheckList* checks) {
   if (report.key_is.ok()) {
-    checks->Ok(report.key, "it can be used");
+    checks->Ok(v1::CHECK_CODE_LOGIN, report.key, "it can be used");
   } else {
-    checks->Fail(report.key, MessageOf(report.key_is),
+    checks->Fail(v1::CHECK_CODE_LOGIN, report.key, MessageOf(report.key_is),
                  "a private key without passphrase, mode 0600, owned by the agent's user");
   }
   // Only a host that cannot be connected to leads to the next one.
@@ -44,12 +44,13 @@ bool JudgeLogins(const hosts::LoginReport& report, agents::CheckList* checks) {
   for (auto way = report.ways.begin(); way != report.ways.end(); ++way) {
     const std::string subject = "login node " + way->name;
     if (way->status.ok()) {
-      checks->Ok(subject, way == used ? "reached, host key known, logged in; the agent uses it"
-                                      : "reached, host key known, logged in");
+      checks->Ok(v1::CHECK_CODE_LOGIN, subject,
+                 way == used ? "reached, host key known, logged in; the agent uses it"
+                             : "reached, host key known, logged in");
     } else if (is_usable) {
-      checks->Warn(subject, MessageOf(way->status), way->remedy);
+      checks->Warn(v1::CHECK_CODE_LOGIN, subject, MessageOf(way->status), way->remedy);
     } else {
-      checks->Fail(subject, MessageOf(way->status), way->remedy);
+      checks->Fail(v1::CHECK_CODE_LOGIN, subject, MessageOf(way->status), way->remedy);
     }
   }
   return is_usable;
@@ -66,10 +67,10 @@ bool JudgeCommands(const std::string& host,
     list += status.ok() ? name : fmt::format("{}: {}", name, MessageOf(status));
   }
   if (missing.empty()) {
-    checks->Ok("Slurm's commands", fmt::format("{} on {}", found, host));
+    checks->Ok(v1::CHECK_CODE_PROGRAMS, "Slurm's commands", fmt::format("{} on {}", found, host));
     return true;
   }
-  checks->Fail("Slurm's commands", fmt::format("{} on {}", missing, host),
+  checks->Fail(v1::CHECK_CODE_PROGRAMS, "Slurm's commands", fmt::format("{} on {}", missing, host),
                "install Slurm's client commands there, or set slurm.bin_dir to where they are");
   return false;
 }
@@ -77,22 +78,24 @@ bool JudgeCommands(const std::string& host,
 bool JudgeController(const absl::StatusOr<hosts::CommandResult>& ping,
                      const absl::StatusOr<std::string>& config, agents::CheckList* checks) {
   if (config.ok()) {
-    checks->Ok("munge", "slurmctld takes the user's credentials");
+    checks->Ok(v1::CHECK_CODE_LOGIN, "munge", "slurmctld takes the user's credentials");
     const std::string said = ping.ok() ? FirstLine(ping->stdout_data) : "";
-    checks->Ok("slurmctld", said.empty() ? "it answers scontrol show config" : said);
+    checks->Ok(v1::CHECK_CODE_SCHEDULER, "slurmctld",
+               said.empty() ? "it answers scontrol show config" : said);
     return true;
   }
   const std::string words = MessageOf(config.status());
   if (IsAboutMunge(words)) {
-    checks->Fail("munge", words,
+    checks->Fail(v1::CHECK_CODE_LOGIN, "munge", words,
                  "see that munged runs on the login host (systemctl status munge), that its key is "
                  "the cluster's, and that the clocks agree");
-    checks->Skip("slurmctld", "munge does not work");
+    checks->Skip(v1::CHECK_CODE_SCHEDULER, "slurmctld", "munge does not work");
     return false;
   }
-  checks->Skip("munge", "slurmctld does not answer");
+  checks->Skip(v1::CHECK_CODE_LOGIN, "munge", "slurmctld does not answer");
   const std::string said = ping.ok() ? FirstLine(ping->stdout_data) : "";
-  checks->Fail("slurmctld", said.empty() ? words : fmt::format("{}; {}", said, words),
+  checks->Fail(v1::CHECK_CODE_SCHEDULER, "slurmctld",
+               said.empty() ? words : fmt::format("{}; {}", said, words),
                "see that the host is a login node of the cluster (scontrol ping), that "
                "slurm.slurm_conf names its slurm.conf, and ask the cluster's administrator");
   return false;
@@ -100,17 +103,18 @@ bool JudgeController(const absl::StatusOr<hosts::CommandResult>& ping,
 
 void JudgeClock(const std::string& subject, std::optional<absl::Time> time, AskedBetween asked,
                 agents::CheckList* checks) {
-  if (!time.has_value()) return checks->Warn(subject, "it could not be read");
+  if (!time.has_value()) return checks->Warn(v1::CHECK_CODE_CLOCK, subject, "it could not be read");
   // The skew that the time of asking does not explain; clocks are read to the second.
   absl::Duration skew;
   if (*time > asked.end) skew = *time - asked.end;
   if (*time < asked.begin - absl::Seconds(1)) skew = *time - asked.begin;
   if (absl::AbsDuration(skew) < kClockSkewToTell)
-    return checks->Ok(subject, "it agrees with the agent's within seconds");
+    return checks->Ok(v1::CHECK_CODE_CLOCK, subject, "it agrees with the agent's within seconds");
   const std::string seen = fmt::format("it is {} of the agent's", WrittenSkew(skew));
   const std::string remedy = "let NTP or chrony set both clocks";
-  if (absl::AbsDuration(skew) >= kClockSkewToFail) return checks->Fail(subject, seen, remedy);
-  checks->Warn(subject, seen, remedy);
+  if (absl::AbsDuration(skew) >= kClockSkewToFail)
+    return checks->Fail(v1::CHECK_CODE_CLOCK, subject, seen, remedy);
+  checks->Warn(v1::CHECK_CODE_CLOCK, subject, seen, remedy);
 }
 
 std::optional<absl::Time> ControllerTime(std::string_view config) {

@@ -89,13 +89,14 @@ bool JudgePartition(const Partition& partition, const NodeCount& count, const As
   const std::string seen = Describe(partition, count);
   const std::string keeps_out = KeepsOut(partition, asker);
   if (!keeps_out.empty()) {
-    checks->Warn(subject, fmt::format("the user may not use it ({}): {}", keeps_out, seen),
+    checks->Warn(v1::CHECK_CODE_POOL, subject,
+                 fmt::format("the user may not use it ({}): {}", keeps_out, seen),
                  "use another partition, or ask the cluster's administrator for access");
   } else if (!partition.pool.available() || count.working == 0) {
-    checks->Warn(subject, fmt::format("it starts no jobs now: {}", seen),
+    checks->Warn(v1::CHECK_CODE_POOL, subject, fmt::format("it starts no jobs now: {}", seen),
                  "jobs wait there; sinfo -R tells why nodes are out of service");
   } else {
-    checks->Ok(subject, seen);
+    checks->Ok(v1::CHECK_CODE_POOL, subject, seen);
     return true;
   }
   return false;
@@ -154,16 +155,17 @@ bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts,
                      agents::CheckList* checks) {
   constexpr char kSubject[] = "slurmdbd";
   if (absl::IsFailedPrecondition(history)) {
-    checks->Warn(kSubject, MessageOf(history),
+    checks->Warn(v1::CHECK_CODE_ACCOUNTING, kSubject, MessageOf(history),
                  "nothing has to be done; but who canceled a job, and how one ended that left no "
                  "exit record, cannot be told once slurmctld has forgotten it (MinJobAge)");
     return false;
   }
   if (history.ok() && accounts.ok()) {
-    checks->Ok(kSubject, "it answers about jobs and about accounts");
+    checks->Ok(v1::CHECK_CODE_ACCOUNTING, kSubject, "it answers about jobs and about accounts");
     return true;
   }
-  checks->Warn(kSubject, history.ok() ? MessageOf(accounts) : MessageOf(history),
+  checks->Warn(v1::CHECK_CODE_ACCOUNTING, kSubject,
+               history.ok() ? MessageOf(accounts) : MessageOf(history),
                "jobs run, and their states come from the queue and exit records meanwhile; ask the "
                "cluster's administrator to start slurmdbd");
   return accounts.ok();
@@ -226,18 +228,20 @@ void JudgeAssociations(const std::string& user, const std::vector<Association>& 
                        std::optional<bool> needs_one, agents::CheckList* checks) {
   const std::string subject = fmt::format("accounts and QOS of {}", user);
   if (associations.empty() && !needs_one.has_value()) {
-    return checks->Warn(subject,
+    return checks->Warn(v1::CHECK_CODE_ACCOUNTING, subject,
                         "none; whether Slurm refuses jobs of users without one "
                         "(AccountingStorageEnforce) is not told",
                         "if jobs are refused, ask the cluster's administrator for an account");
   }
   if (associations.empty() && *needs_one) {
-    return checks->Fail(subject, "the user has no account, and Slurm refuses jobs without one",
+    return checks->Fail(v1::CHECK_CODE_ACCOUNTING, subject,
+                        "the user has no account, and Slurm refuses jobs without one",
                         fmt::format("ask the cluster's administrator: sacctmgr add user {} "
                                     "account=ACCOUNT",
                                     user));
   }
-  if (associations.empty()) return checks->Ok(subject, "none, and none is needed");
+  if (associations.empty())
+    return checks->Ok(v1::CHECK_CODE_ACCOUNTING, subject, "none, and none is needed");
   std::set<std::string> accounts;
   std::vector<std::string> told;
   for (const Association& one : associations) {
@@ -248,7 +252,7 @@ void JudgeAssociations(const std::string& user, const std::vector<Association>& 
   }
   const bool is_choice = accounts.size() > 1;
   checks->Ok(
-      subject, fmt::format("{}", fmt::join(told, "; ")),
+      v1::CHECK_CODE_ACCOUNTING, subject, fmt::format("{}", fmt::join(told, "; ")),
       is_choice ? "jobs use the default account unless they name another one (slurm.account)" : "");
 }
 
@@ -265,17 +269,18 @@ void JudgePartitions(const std::vector<Partition>& partitions, const std::vector
     has_conversion = has_conversion || partition.pool.name() == conversion_partition;
   }
   if (partitions.size() > kMaxPartitionLines) {
-    checks->Ok("other partitions", fmt::format("{} more are not told one by one",
-                                               partitions.size() - kMaxPartitionLines));
+    checks->Ok(
+        v1::CHECK_CODE_POOL, "other partitions",
+        fmt::format("{} more are not told one by one", partitions.size() - kMaxPartitionLines));
   }
   if (usable == 0) {
-    checks->Fail("partitions",
+    checks->Fail(v1::CHECK_CODE_POOL, "partitions",
                  partitions.empty() ? "there is none that the user may see"
                                     : "the user's jobs can start in none of them now",
                  "ask the cluster's administrator");
   }
   if (conversion_partition.empty() || has_conversion) return;
-  checks->Fail("partition for image conversions",
+  checks->Fail(v1::CHECK_CODE_POOL, "partition for image conversions",
                fmt::format("there is no partition \"{}\"", conversion_partition),
                "set slurm.conversion_partition to one that there is");
 }

@@ -20,12 +20,12 @@ void JudgeDirectory(std::string_view setting, const std::string& path, const abs
                     agents::CheckList* checks) {
   const std::string subject = fmt::format("{} {}", setting, path);
   if (written.ok()) {
-    return checks->Ok(subject,
+    return checks->Ok(v1::CHECK_CODE_STORAGE, subject,
                       "a file could be written and removed; that compute nodes see the same "
                       "directory is shown only by a job");
   }
   checks->Fail(
-      subject, std::string(ToStd(written.message())),
+      v1::CHECK_CODE_STORAGE, subject, std::string(ToStd(written.message())),
       fmt::format("set slurm.{} to a directory that the agent's user may write to and that "
                   "the compute nodes share, or mend this one",
                   setting));
@@ -34,16 +34,18 @@ void JudgeDirectory(std::string_view setting, const std::string& path, const abs
 bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, agents::CheckList* checks) {
   constexpr char kSubject[] = "Pyxis";
   if (!help.ok() || !help->ok()) {
-    checks->Warn(kSubject, fmt::format("srun --help could not be run: {}",
-                                       help.ok() ? WithoutEnd(help->stderr_data)
-                                                 : ToStd(help.status().message())));
+    checks->Warn(
+        v1::CHECK_CODE_CONTAINERS, kSubject,
+        fmt::format("srun --help could not be run: {}",
+                    help.ok() ? WithoutEnd(help->stderr_data) : ToStd(help.status().message())));
     return false;
   }
   if (KnowsContainers(help->stdout_data)) {
-    checks->Ok(kSubject, "srun knows --container-image");
+    checks->Ok(v1::CHECK_CODE_CONTAINERS, kSubject, "srun knows --container-image");
     return true;
   }
-  checks->Warn(kSubject, "srun does not know --container-image: jobs with an image cannot run",
+  checks->Warn(v1::CHECK_CODE_CONTAINERS, kSubject,
+               "srun does not know --container-image: jobs with an image cannot run",
                "for containers, ask the cluster's administrator to install Pyxis and enroot");
   return false;
 }
@@ -51,10 +53,11 @@ bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, agents::CheckL
 void JudgeEnroot(const absl::StatusOr<hosts::CommandResult>& version, agents::CheckList* checks) {
   constexpr char kSubject[] = "enroot";
   if (version.ok() && version->ok()) {
-    return checks->Ok(kSubject, fmt::format("version {} on the login host; nodes need it, too",
-                                            WithoutEnd(version->stdout_data)));
+    return checks->Ok(v1::CHECK_CODE_CONTAINERS, kSubject,
+                      fmt::format("version {} on the login host; nodes need it, too",
+                                  WithoutEnd(version->stdout_data)));
   }
-  checks->Ok(kSubject,
+  checks->Ok(v1::CHECK_CODE_CONTAINERS, kSubject,
              "not on the login host, where nothing needs it; that nodes have it is shown only by a "
              "job");
 }
@@ -63,18 +66,22 @@ void JudgeCredentials(const std::string& path, const absl::StatusOr<hosts::FileI
                       agents::CheckList* checks) {
   const std::string subject = "registry credentials " + path;
   if (absl::IsNotFound(file.status())) {
-    return checks->Ok(subject, "there are none: images come from public registries only",
+    return checks->Ok(v1::CHECK_CODE_IMAGES, subject,
+                      "there are none: images come from public registries only",
                       "for a private registry, write a line \"machine HOST login USER password "
                       "WORD\" there, mode 0600");
   }
   if (!file.ok()) {
-    return checks->Warn(subject, std::string(ToStd(file.status().message())));
+    return checks->Warn(v1::CHECK_CODE_IMAGES, subject,
+                        std::string(ToStd(file.status().message())));
   }
   if ((file->mode & kReadableByOthers) != 0) {
-    return checks->Fail(subject, fmt::format("its mode is {:04o}: others can read it", file->mode),
+    return checks->Fail(v1::CHECK_CODE_IMAGES, subject,
+                        fmt::format("its mode is {:04o}: others can read it", file->mode),
                         fmt::format("chmod 600 {}, and change the passwords in it", path));
   }
-  checks->Ok(subject, fmt::format("{} bytes, mode {:04o}", file->size, file->mode));
+  checks->Ok(v1::CHECK_CODE_IMAGES, subject,
+             fmt::format("{} bytes, mode {:04o}", file->size, file->mode));
 }
 
 }  // namespace muster::slurm

@@ -94,7 +94,7 @@ std::optional<Access> CommandScheduler::CheckAccess(agents::CheckList* checks) {
     commands.emplace_back(name, commands_->Check(name));
   }
   if (!JudgeCommands(host_->Name(), commands, checks)) {
-    checks->Skip("slurmctld", "Slurm's commands are missing");
+    checks->Skip(v1::CHECK_CODE_SCHEDULER, "slurmctld", "Slurm's commands are missing");
     return std::nullopt;
   }
   const absl::StatusOr<hosts::CommandResult> ping = commands_->Run({"scontrol", "ping"});
@@ -105,7 +105,8 @@ std::optional<Access> CommandScheduler::CheckAccess(agents::CheckList* checks) {
   if (!JudgeController(ping, config, checks)) return std::nullopt;
   absl::StatusOr<ClusterSettings> settings = ParseSettings(*config);
   if (!settings.ok()) {
-    checks->Fail("Slurm's version", std::string(ToStd(settings.status().message())),
+    checks->Fail(v1::CHECK_CODE_VERSION, "Slurm's version",
+                 std::string(ToStd(settings.status().message())),
                  "see what scontrol show config prints");
     return std::nullopt;
   }

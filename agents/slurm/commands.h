@@ -1,6 +1,6 @@
 // Slurm's commands: run in their turn, with a clean environment, and bounded.
 //
-// Thread-safe.
+// Any thread may use it.
 #ifndef MUSTER_AGENTS_SLURM_COMMANDS_H_
 #define MUSTER_AGENTS_SLURM_COMMANDS_H_
 
@@ -52,7 +52,7 @@ class Commands {
   // HOME, USER and LOGNAME on the host. UNAVAILABLE: it could not be asked.
   absl::StatusOr<std::map<std::string, std::string>> WhoAmI();
 
-  // Constant after construction.
+  // These are constant after construction.
   const SlurmConfig config_;
   hosts::Host* const host_;
   CallGate* const gate_;

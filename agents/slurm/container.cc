@@ -53,6 +53,8 @@ std::string FieldOf(const v1::JobSpec& spec, int index, bool is_target) {
 absl::StatusOr<std::string> Mounts(const v1::JobSpec& spec, const RunPaths& paths,
                                    const std::vector<std::string>& cluster_mounts) {
   std::vector<std::string> own = {paths.directory()};
+  if (spec.on_cluster_loss() == v1::CLUSTER_LOSS_POLICY_FAIL_OVER_WHEN_FENCED)
+    own.push_back(RunPaths::LeaseDirectory(paths.root()));
   own.insert(own.end(), cluster_mounts.begin(), cluster_mounts.end());
   std::string mounts;
   for (const std::string& path : own) {

@@ -18,7 +18,7 @@ namespace muster::slurm {
 
 // Tokens of registries have a few thousand bytes at most.
 inline constexpr size_t kMaxSecretBytes = 16 << 10;
-// One line for each of thousands of registries.
+// That is one line for each of thousands of registries.
 inline constexpr size_t kMaxCredentialsBytes = 1 << 20;
 
 struct Credential {

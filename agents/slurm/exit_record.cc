@@ -12,7 +12,7 @@ namespace {
 
 using Fields = std::map<std::string_view, std::string_view>;
 
-constexpr std::array<std::pair<std::string_view, ExitRecord::Problem>, 9> kProblems = {{
+constexpr std::array<std::pair<std::string_view, ExitRecord::Problem>, 10> kProblems = {{
     {"none", ExitRecord::Problem::kNone},
     {"start", ExitRecord::Problem::kStart},
     {"working_directory", ExitRecord::Problem::kWorkingDirectory},
@@ -21,10 +21,11 @@ constexpr std::array<std::pair<std::string_view, ExitRecord::Problem>, 9> kProbl
     {"image", ExitRecord::Problem::kImage},
     {"timeout", ExitRecord::Problem::kTimeout},
     {"streams", ExitRecord::Problem::kStreams},
+    {"lease", ExitRecord::Problem::kLease},
     {"unknown", ExitRecord::Problem::kUnknown},
 }};
 
-constexpr std::array<std::pair<std::string_view, ExitRecord::Cause>, 13> kCauses = {{
+constexpr std::array<std::pair<std::string_view, ExitRecord::Cause>, 15> kCauses = {{
     {"restart_limit", ExitRecord::Cause::kRestartLimit},
     {"refused", ExitRecord::Cause::kRefused},
     {"input", ExitRecord::Cause::kInput},
@@ -38,6 +39,8 @@ constexpr std::array<std::pair<std::string_view, ExitRecord::Cause>, 13> kCauses
     {"conversion", ExitRecord::Cause::kConversion},
     {"out_of_memory", ExitRecord::Cause::kOutOfMemory},
     {"killed", ExitRecord::Cause::kKilled},
+    {"not_started", ExitRecord::Cause::kNotStarted},
+    {"nodes", ExitRecord::Cause::kNodes},
 }};
 
 // Begins a text that goes on to the end of its line, blanks and all.

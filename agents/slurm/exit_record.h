@@ -26,6 +26,7 @@ struct ExitRecord {
     kImage,             // its container could not be started
     kTimeout,           // it was stopped after slurm.timeout; its end is its own all the same
     kStreams,           // the files that a batch script reads or writes could not be opened
+    kLease,             // its lease has ended
     kUnknown,           // nobody saw how it ended
   };
   // The reason of that problem.
@@ -44,6 +45,8 @@ struct ExitRecord {
     kConversion,    // enroot could not convert it, and has said why
     kOutOfMemory,   // its conversion ran out of memory
     kKilled,        // its conversion was killed
+    kNotStarted,    // kLease: it had ended before the program could start
+    kNodes,         // kLease: a batch script on several nodes cannot keep one
   };
   JobId job_id;
   uint32_t restart = 0;
@@ -67,11 +70,16 @@ struct ExitRecord {
   // The nodes as Slurm writes them, "n[1-2]"; empty: not known.
   std::string node_list;
 
-  // Tells whether the program itself ended with 0: a 0 after slurm.timeout is the answer to a TERM.
-  bool EndedWithZero() const { return code == 0 && signal == 0 && problem != Problem::kTimeout; }
+  // Tells whether the program itself ended with 0: a 0 after slurm.timeout, or after the end of its
+  // lease, is the answer to a TERM.
+  bool EndedWithZero() const {
+    return code == 0 && signal == 0 && problem != Problem::kTimeout && problem != Problem::kLease;
+  }
   // Returns whether batch.sh runs the command again when Slurm starts the job anew; this record is
   // then void.
-  bool IsVoidAfterRequeue() const { return !EndedWithZero() || terminated || continued; }
+  bool IsVoidAfterRequeue() const {
+    return problem != Problem::kLease && (!EndedWithZero() || terminated || continued);
+  }
   bool IsOfSetup() const { return phase == "setup"; }
   // Returns whether the user's command ran at all, so that code and signal are its own.
   bool HasExitStatus() const {

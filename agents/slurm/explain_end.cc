@@ -24,8 +24,6 @@ constexpr int kNotFoundCode = 127;
 constexpr size_t kQuotedLogLines = 3;
 constexpr std::string_view kSlurmOutput = "slurm.out";
 
-constexpr std::string_view kSubmitAgain = "Submit the job again.";
-
 // Lines about the image may be from its conversion, whose memory was another job's.
 bool SaysOutOfMemory(std::string_view output) {
   constexpr std::array<std::string_view, 4> kSigns = {"oom_kill", "oom-kill", "OOM Killed",
@@ -74,6 +72,8 @@ std::string WhatWasNotOpened(const ExitRecord& record) {
 }
 
 v1::FailurePhase PhaseOfRecord(const ExitRecord& record) {
+  if (record.problem == ExitRecord::Problem::kLease && record.cause != ExitRecord::Cause::kNone)
+    return record.IsOfSetup() ? v1::FAILURE_PHASE_SETUP_START : v1::FAILURE_PHASE_COMMAND_START;
   switch (record.problem) {
     case ExitRecord::Problem::kStart:
     case ExitRecord::Problem::kWorkingDirectory:
@@ -85,6 +85,7 @@ v1::FailurePhase PhaseOfRecord(const ExitRecord& record) {
     case ExitRecord::Problem::kImage:
       return v1::FAILURE_PHASE_IMAGE;
     case ExitRecord::Problem::kTimeout:
+    case ExitRecord::Problem::kLease:
     case ExitRecord::Problem::kUnknown:
     case ExitRecord::Problem::kNone:
       break;
@@ -106,7 +107,7 @@ v1::Failure ExplainImageRecord(const RunFacts& facts) {
   const ImageTrouble trouble = ImageTroubleOf(facts);
   return MakeFailure(trouble.code, trouble.failure_class,
                      {.meaning = trouble.meaning,
-                      .remedy = trouble.remedy,
+                      .cause = trouble.cause,
                       .phase = v1::FAILURE_PHASE_IMAGE,
                       .is_retriable = trouble.retriable});
 }
@@ -118,9 +119,25 @@ v1::Failure ExplainSrun(const RunFacts& facts, v1::FailurePhase phase) {
       {.meaning =
            fmt::format("srun could not run the {} on all nodes (exit code {})",
                        facts.record->IsOfSetup() ? "setup script" : "command", facts.record->code),
-       .remedy = std::string(kSubmitAgain),
        .phase = phase,
        .is_retriable = ShowsFaultOfCluster(facts.slurm_output)});
+}
+
+v1::Failure ExplainLease(const ExitRecord& record, v1::FailurePhase phase) {
+  // Slurm gave a batch script several nodes although its options do not say so.
+  if (record.cause == ExitRecord::Cause::kNodes) {
+    return MakeFailure(
+        v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
+        {.detail = "on_cluster_loss: FAIL_OVER_WHEN_FENCED is not for a batch script on several "
+                   "nodes, because nobody there would stop what it starts",
+         .cause = contract::FailureCause::kScriptOnNodes,
+         .phase = phase});
+  }
+  const bool is_early = record.cause == ExitRecord::Cause::kNotStarted;
+  return MakeFailure(v1::FAILURE_CODE_LEASE_ENDED, v1::FAILURE_CLASS_INFRA,
+                     {.meaning = is_early ? "before its program could start" : "",
+                      .phase = phase,
+                      .is_retriable = true});
 }
 
 v1::Failure ExplainRecord(const RunFacts& facts) {
@@ -134,15 +151,10 @@ v1::Failure ExplainRecord(const RunFacts& facts) {
            .meaning = fmt::format(
                "{} {}", record.IsOfSetup() || facts.program.empty() ? "its interpreter" : "it",
                record.code == kNotFoundCode ? "was not found" : "cannot be executed"),
-           .remedy = "Check its name, and that it is there and executable on the compute "
-                     "nodes. Read its output: it has the node's own words.",
            .phase = phase});
     case ExitRecord::Problem::kWorkingDirectory:
       return MakeFailure(v1::FAILURE_CODE_WORKING_DIRECTORY, v1::FAILURE_CLASS_CONFIG,
-                         {.subject = facts.working_directory,
-                          .remedy = "Set workdir (sbatch: --chdir) to a directory "
-                                    "that exists on the compute nodes.",
-                          .phase = phase});
+                         {.subject = facts.working_directory, .phase = phase});
     case ExitRecord::Problem::kFiles:
       return MakeFailure(v1::FAILURE_CODE_RUN_FILES_UNREADABLE, v1::FAILURE_CLASS_INFRA,
                          {.phase = phase, .is_retriable = true});
@@ -157,6 +169,8 @@ v1::Failure ExplainRecord(const RunFacts& facts) {
       return MakeFailure(
           v1::FAILURE_CODE_FILE_NOT_OPENED, v1::FAILURE_CLASS_CONFIG,
           {.subject = record.about, .meaning = WhatWasNotOpened(record), .phase = phase});
+    case ExitRecord::Problem::kLease:
+      return ExplainLease(record, phase);
     case ExitRecord::Problem::kUnknown:
       return MakeFailure(
           v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA,
@@ -192,8 +206,7 @@ v1::Failure ExplainWithoutRecord(const RunFacts& facts) {
   if (history.WasRefused()) {
     return MakeFailure(v1::FAILURE_CODE_DOES_NOT_FIT, v1::FAILURE_CLASS_CONFIG,
                        {.meaning = "Slurm gave it up before it had a node: no node is like that",
-                        .remedy = "Ask for fewer CPUs, less memory or fewer GPUs on each node, "
-                                  "or use another partition.",
+                        .cause = contract::FailureCause::kNodesTooSmall,
                         .phase = v1::FAILURE_PHASE_QUEUE});
   }
   if (history.signal == kLaunchSignal) {
@@ -214,7 +227,6 @@ v1::Failure ExplainWithoutRecord(const RunFacts& facts) {
     return MakeFailure(v1::FAILURE_CODE_COMMAND_FAILED, v1::FAILURE_CLASS_PROGRAM,
                        {.meaning = "there is no exit record, and accounting over slurmrestd does "
                                    "not have it",
-                        .remedy = "Read the end of its output.",
                         .phase = phase});
   }
   v1::Failure failure =
@@ -234,10 +246,9 @@ v1::Failure ExplainFailed(const RunFacts& facts) {
   v1::Failure failure = by_itself ? ExplainRecord(facts) : ExplainWithoutRecord(facts);
   if (facts.record.has_value() && !by_itself) {
     failure = MakeFailure(v1::FAILURE_CODE_END_UNEXPLAINED, v1::FAILURE_CLASS_INFRA,
-                          {.remedy = "Look at Slurm's words; an epilog or a limit of the "
-                                     "cluster may have struck.",
-                           .phase = v1::FAILURE_PHASE_RESULTS});
+                          {.phase = v1::FAILURE_PHASE_RESULTS});
     *failure.mutable_exit() = contract::ExitWithCode(0);
+    contract::PutSentence(contract::FailureCause::kNone, &failure);
   }
   if (SaysOutOfMemory(facts.slurm_output)) {
     // Words about a program, an image or a file are beside the point then.

@@ -11,6 +11,8 @@
 namespace muster::slurm {
 namespace {
 
+using Cause = contract::FailureCause;
+
 // Lines that a message quotes; each node of a run says the same.
 constexpr size_t kQuotedLines = 3;
 
@@ -19,28 +21,12 @@ struct Rule {
   v1::FailureCode code;
   v1::FailureClass failure_class;
   std::string_view meaning;  // empty: the code says it
-  std::string_view remedy;   // empty: the code's
+  Cause cause = Cause::kNone;
   bool retriable = false;
 };
 
-constexpr std::string_view kCredentials =
-    "Check the image's name. If it is private, have the cluster's operator install credentials, or "
-    "renew them: muster-agent --config FILE install-credentials REGISTRY USER, with the secret on "
-    "standard input. It puts them into ~/.config/enroot/.credentials of the agent's user.";
-constexpr std::string_view kReach =
-    "Check the registry's name; if it is right, the cluster's nodes cannot reach it: tell the "
-    "cluster's operator.";
-constexpr std::string_view kOperator = "Tell the cluster's operator.";
-constexpr std::string_view kNoRoomRemedy =
-    "Tell the cluster's operator: the directory of the images, or the node's disk, is full.";
 constexpr std::string_view kNoSquashfsMeaning = "its file is no squashfs file";
-constexpr std::string_view kNoSquashfsRemedy = "Convert the image again.";
 constexpr std::string_view kNotThereMeaning = "its file is not there";
-constexpr std::string_view kNotThereRemedy = "Check its path, and that the compute nodes see it.";
-
-constexpr std::string_view kSubmitItAgain = "Submit the job again.";
-constexpr std::string_view kWordsOfNode =
-    "Check the image; if the words of its node do not help, tell the cluster's operator.";
 
 constexpr v1::FailureClass kImage = v1::FAILURE_CLASS_IMAGE;
 constexpr v1::FailureClass kClusters = v1::FAILURE_CLASS_INFRA;
@@ -59,76 +45,60 @@ constexpr v1::FailureCode kNotStarted = v1::FAILURE_CODE_CONTAINER_NOT_STARTED;
 // in the words counts: what is more special comes first.
 constexpr std::array kRules = {
     Rule{"unrecognized option '--container-", kNoContainers, kConfig,
-         "its srun has no --container-image",
-         "Use another cluster, or have its operator install Pyxis and enroot."},
+         "its srun has no --container-image", Cause::kNoPyxis},
     Rule{"execve(): enroot", kNoContainers, kConfig,
-         "it cannot convert images, because its node has no enroot",
-         "Use another cluster, or have its operator install enroot and Pyxis."},
+         "it cannot convert images, because its node has no enroot", Cause::kNoEnroot},
     Rule{"--container-mounts: source path does not exist", v1::FAILURE_CODE_MOUNT_MISSING, kConfig,
-         "",
-         "Correct mounts, or have the cluster's operator look at the agent's container_mounts."},
+         "", Cause::kMountSource},
     Rule{"execve(): /bin/bash", kUnsuitable, kImage, "it has no /bin/bash, which does",
-         "Use an image that has bash."},
-    Rule{"returned error code: 401", kDenied, kImage, "", kCredentials},
-    Rule{"returned error code: 403", kDenied, kImage, "", kCredentials},
-    Rule{"Could not process JSON input", kDenied, kImage, "", kCredentials},
-    Rule{"returned error code: 404", kNotFound, kImage, "its registry does not have it", ""},
-    Rule{"Invalid image reference", v1::FAILURE_CODE_IMAGE_NAME_INVALID, kImage, "", ""},
+         Cause::kNoBash},
+    Rule{"returned error code: 401", kDenied, kImage, "", Cause::kSlurmCredentials},
+    Rule{"returned error code: 403", kDenied, kImage, "", Cause::kSlurmCredentials},
+    Rule{"Could not process JSON input", kDenied, kImage, "", Cause::kSlurmCredentials},
+    Rule{"returned error code: 404", kNotFound, kImage, "its registry does not have it"},
+    Rule{"Invalid image reference", v1::FAILURE_CODE_IMAGE_NAME_INVALID, kImage, ""},
     Rule{"returned error code: 429", kRegistry, kImage, "it has had too many requests",
-         "Submit the job again later.", true},
-    Rule{"returned error code: 5", kRegistry, kImage, "it failed", "Submit the job again later.",
+         Cause::kRegistryFull, true},
+    Rule{"returned error code: 5", kRegistry, kImage, "it failed", Cause::kRegistryFull, true},
+    Rule{"Checksum mismatch", kBroken, kImage, "it came so from its registry", Cause::kNone, true},
+    Rule{"Could not resolve host", kRegistry, kImage, "it could not be reached",
+         Cause::kRegistryUnheard, true},
+    Rule{"Failed to connect", kRegistry, kImage, "it could not be reached", Cause::kRegistryUnheard,
          true},
-    Rule{"Checksum mismatch", kBroken, kImage, "it came so from its registry",
-         "Submit the job again.", true},
-    Rule{"Could not resolve host", kRegistry, kImage, "it could not be reached", kReach, true},
-    Rule{"Failed to connect", kRegistry, kImage, "it could not be reached", kReach, true},
-    Rule{"timed out", kRegistry, kImage, "it could not be reached", kReach, true},
-    Rule{"No space left on device", kNoRoom, kImage, "", kNoRoomRemedy, true},
-    Rule{"Invalid image format", kBroken, kImage, kNoSquashfsMeaning, kNoSquashfsRemedy},
-    Rule{"No such file or directory", kNotFound, kImage, kNotThereMeaning, kNotThereRemedy},
+    Rule{"timed out", kRegistry, kImage, "it could not be reached", Cause::kRegistryUnheard, true},
+    Rule{"No space left on device", kNoRoom, kImage, "", Cause::kSlurmDiskFull, true},
+    Rule{"Invalid image format", kBroken, kImage, kNoSquashfsMeaning, Cause::kNoSquashfs},
+    Rule{"No such file or directory", kNotFound, kImage, kNotThereMeaning,
+         Cause::kImageFileMissing},
     Rule{"exited too soon", kUnsuitable, kImage, "its entrypoint ended before the command began",
-         "Use an image whose entrypoint runs what it is given, or leave slurm.container.entrypoint "
-         "out."},
-    Rule{"Failed to mount", kNotStarted, kImage, "its file system could not be made", kOperator,
-         true},
-    Rule{"Command not found", kNotStarted, kImage, "the cluster's enroot is not whole", kOperator},
+         Cause::kEntrypointEnded},
+    Rule{"Failed to mount", kNotStarted, kImage, "its file system could not be made",
+         Cause::kEnrootBroken, true},
+    Rule{"Command not found", kNotStarted, kImage, "the cluster's enroot is not whole",
+         Cause::kEnrootBroken},
 };
 
 // The rule for a conversion that Slurm, or its node, stopped.
 const Rule& StoppedRule(JobPhase conversion) {
   static constexpr Rule kStopped = {
-      "",
-      kNotConverted,
-      kImage,
-      "its conversion was stopped",
-      "Submit the job again; if it comes to its time limit, have the cluster's operator raise the "
-      "agent's conversion_time_limit.",
-      true};
+      "", kNotConverted, kImage, "its conversion was stopped", Cause::kConversionStopped, true};
   static constexpr Rule kTimeLimit = {"",
                                       kNotConverted,
                                       kImage,
                                       "its conversion reached its time limit",
-                                      "Have the cluster's operator raise the agent's "
-                                      "conversion_time_limit, and submit the job again.",
+                                      Cause::kConversionTimeLimit,
                                       true};
   static constexpr Rule kCanceled = {
-      "", kNotConverted, kImage, "its conversion was canceled", kSubmitItAgain, true};
+      "", kNotConverted, kImage, "its conversion was canceled", Cause::kNone, true};
   static constexpr Rule kNodeLost = {
-      "", kNotConverted, kClusters, "the node of its conversion failed", kSubmitItAgain, true};
+      "", kNotConverted, kClusters, "the node of its conversion failed", Cause::kNone, true};
   static constexpr Rule kPreempted = {
-      "", kNotConverted, kClusters, "its conversion was preempted", kSubmitItAgain, true};
-  static constexpr Rule kOutOfMemory = {
-      "", kNotConverted, kClusters, "its conversion needed more memory than it had",
-      "Have the cluster's operator raise the agent's slurm.conversion_memory, and submit the job "
-      "again."};
+      "", kNotConverted, kClusters, "its conversion was preempted", Cause::kNone, true};
+  static constexpr Rule kOutOfMemory = {"", kNotConverted, kClusters,
+                                        "its conversion needed more memory than it had",
+                                        Cause::kConversionMemory};
   static constexpr Rule kKilled = {
-      "",
-      kNotConverted,
-      kClusters,
-      "its conversion was killed",
-      "Submit the job again; if it is killed again, its node may have run out of memory: have the "
-      "cluster's operator look at the agent's slurm.conversion_memory.",
-      true};
+      "", kNotConverted, kClusters, "its conversion was killed", Cause::kConversionKilled, true};
   switch (conversion) {
     case JobPhase::kTimeout:
     case JobPhase::kDeadline:
@@ -151,11 +121,12 @@ const Rule& StoppedRule(JobPhase conversion) {
 
 // The rule for a cause that batch.sh or convert.sh found itself; null: the others' words tell.
 const Rule* FindRule(ExitRecord::Cause cause, JobPhase conversion) {
-  static constexpr Rule kFull = {"", kNoRoom, kImage, "", kNoRoomRemedy, true};
-  static constexpr Rule kNoSquashfs = {"", kBroken, kImage, kNoSquashfsMeaning, kNoSquashfsRemedy};
-  static constexpr Rule kNotThere = {"", kNotFound, kImage, kNotThereMeaning, kNotThereRemedy};
-  static constexpr Rule kNotRefreshed = {
-      "", kNotConverted, kImage, "it was to be converted anew, and was not", kSubmitItAgain};
+  static constexpr Rule kFull = {"", kNoRoom, kImage, "", Cause::kSlurmDiskFull, true};
+  static constexpr Rule kNoSquashfs = {"", kBroken, kImage, kNoSquashfsMeaning, Cause::kNoSquashfs};
+  static constexpr Rule kNotThere = {"", kNotFound, kImage, kNotThereMeaning,
+                                     Cause::kImageFileMissing};
+  static constexpr Rule kNotRefreshed = {"", kNotConverted, kImage,
+                                         "it was to be converted anew, and was not", Cause::kNone};
   const bool is_of_conversion =
       cause == ExitRecord::Cause::kConversion || cause == ExitRecord::Cause::kKilled;
   if (is_of_conversion && conversion == JobPhase::kOutOfMemory) return &StoppedRule(conversion);
@@ -246,9 +217,9 @@ std::vector<std::string> ImageWords(std::string_view output) {
 }  // namespace
 
 ImageTrouble ExplainImage(std::string_view output, ExitRecord::Cause cause, JobPhase conversion) {
-  static constexpr Rule kUnknown = {"", kNotStarted, kImage, "", kWordsOfNode};
+  static constexpr Rule kUnknown = {"", kNotStarted, kImage, "", Cause::kNodeSaysWhy};
   static constexpr Rule kUnknownOfEnroot = {"", kNotConverted, kImage, "enroot could not do it",
-                                            kWordsOfNode};
+                                            Cause::kNodeSaysWhy};
   ImageTrouble trouble;
   trouble.words = ImageWords(output);
   const Rule* rule = FindRule(cause, conversion);
@@ -258,7 +229,7 @@ ImageTrouble ExplainImage(std::string_view output, ExitRecord::Cause cause, JobP
   trouble.code = rule->code;
   trouble.failure_class = rule->failure_class;
   trouble.meaning = rule->meaning;
-  trouble.remedy = rule->remedy;
+  trouble.cause = rule->cause;
   trouble.retriable = rule->retriable;
   return trouble;
 }

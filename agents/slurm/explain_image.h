@@ -9,6 +9,7 @@
 
 #include "agents/slurm/exit_record.h"
 #include "agents/slurm/states.h"
+#include "contract/failure_causes.h"
 #include "muster/v1/job.pb.h"
 
 namespace muster::slurm {
@@ -17,7 +18,7 @@ struct ImageTrouble {
   v1::FailureCode code = v1::FAILURE_CODE_CONTAINER_NOT_STARTED;
   v1::FailureClass failure_class = v1::FAILURE_CLASS_IMAGE;
   std::string meaning;  // empty: the code says it
-  std::string remedy;   // whole sentences; empty: the code's
+  contract::FailureCause cause = contract::FailureCause::kNone;
   // True if the registry, the network or the cluster was at fault, and another try may do better.
   bool retriable = false;
   // The words of enroot, Pyxis or Slurm about it, a few lines at most, without the names in front.

@@ -112,7 +112,7 @@ class CurlHttp : public Http {
   }
 
  private:
-  // Constant after construction.
+  // These are constant after construction.
   const std::string url_;
   std::string base_;
   std::string socket_;  // empty: a network address

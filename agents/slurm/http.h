@@ -24,7 +24,7 @@ struct HttpResponse {
   std::string body;
 };
 
-// Thread-safe.
+// Any thread may use it.
 class Http {
  public:
   virtual ~Http() = default;

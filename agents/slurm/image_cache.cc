@@ -106,8 +106,7 @@ ImageCache::Ready ImageCache::Refused(const contract::Image& image,
   refused.set_code(v1::FAILURE_CODE_IMAGE_NOT_CONVERTED);
   refused.set_failure_class(v1::FAILURE_CLASS_IMAGE);
   refused.set_subject(contract::OciReference(image));
-  refused.set_remedy("Have the cluster's operator look at the conversion_* settings of its agent.");
-  contract::PutSentence(&refused);
+  contract::PutSentence(contract::FailureCause::kConversionRefused, &refused);
   if (config_.pull_if_conversion_fails) {
     ready.image = contract::PyxisImage(image);
     ready.pulled_because = PulledBecause(refused.message());

@@ -6,7 +6,7 @@
 //
 // Files are replaced by renames: who has the old one open keeps it.
 //
-// Thread-safe.
+// Any thread may use it.
 #ifndef MUSTER_AGENTS_SLURM_IMAGE_CACHE_H_
 #define MUSTER_AGENTS_SLURM_IMAGE_CACHE_H_
 

@@ -19,9 +19,6 @@
 namespace muster::slurm {
 namespace {
 
-constexpr std::string_view kWhoCanMend =
-    "Ask the cluster's operator to add the user to run_as_map, or to /etc/muster/run-as.conf, or "
-    "choose another cluster.";
 constexpr size_t kMaxRecordBytes = 256;
 constexpr absl::Duration kIdTimeout = absl::Seconds(20);
 
@@ -114,6 +111,7 @@ std::string JobUsers::Meaning() const {
 
 v1::ClusterCheck JobUsers::CheckLine() {
   v1::ClusterCheck line;
+  line.set_code(v1::CHECK_CODE_USERS);
   line.set_subject("users");
   const absl::Status status = Probe();
   line.set_result(status.ok() ? v1::CHECK_RESULT_OK : v1::CHECK_RESULT_FAIL);
@@ -148,14 +146,7 @@ v1::Failure JobUsers::WhyNot(const absl::Status& status) {
   return contract::MakeFailure(
       v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
       {.meaning = fmt::format("jobs run as their users here, and {}", MessageOf(status)),
-       .remedy = std::string(kWhoCanMend)});
-}
-
-std::string JobUsers::RemedyForStranger(const JobUser& user) {
-  return fmt::format(
-      "Set slurm.account (--account) to an account of user {}; if there is none, ask the cluster's "
-      "administrator to give the user one (sacctmgr add user {} account=...).",
-      user.name, user.name);
+       .cause = contract::FailureCause::kUserNotTaken});
 }
 
 absl::Status JobUsers::Note(const std::string& run_key, const JobUser& user) {

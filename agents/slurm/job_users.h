@@ -4,7 +4,7 @@
 // are found, and its job is told from one that somebody else has given the run's name, whatever
 // becomes of the map of users and of what the user's programs write.
 //
-// Any thread.
+// Any thread may use it.
 #ifndef MUSTER_AGENTS_SLURM_JOB_USERS_H_
 #define MUSTER_AGENTS_SLURM_JOB_USERS_H_
 
@@ -73,8 +73,6 @@ class JobUsers {
   // failure of it. UNAVAILABLE: the map could not be read, or the host could not be asked.
   absl::StatusOr<JobUser> Find(const std::string& muster_user);
   static v1::Failure WhyNot(const absl::Status& status);
-  // The words for a user whom Slurm does not know, in place of the remedy of a refused job.
-  static std::string RemedyForStranger(const JobUser& user);
 
   // Writes down whose the run is, to last. Other errors than those of files: none.
   absl::Status Note(const std::string& run_key, const JobUser& user);

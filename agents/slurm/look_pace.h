@@ -1,6 +1,6 @@
 // The time to the next look at the queue while an end is awaited that Slurm has yet to tell.
 //
-// Pure, not thread-safe.
+// It is pure, and one thread at a time may use it.
 #ifndef MUSTER_AGENTS_SLURM_LOOK_PACE_H_
 #define MUSTER_AGENTS_SLURM_LOOK_PACE_H_
 

@@ -2,8 +2,8 @@
 // that takes longer than the patience is UNAVAILABLE, and so is every read until that one returns.
 // The few writes that belong to a look go the same way.
 //
-// Thread-safe. The one thread that reads may stay behind in a call of the system; the destructor
-// waits for it.
+// Any thread may use it. The one thread that reads may stay behind in a call of the system; the
+// destructor waits for it.
 #ifndef MUSTER_AGENTS_SLURM_PATIENT_READS_H_
 #define MUSTER_AGENTS_SLURM_PATIENT_READS_H_
 

@@ -47,11 +47,12 @@ void TakeRefusal(std::string_view words, agents::CheckList* checks) {
   const SubmitOutcome refused =
       ClassifyError(SlurmWords(words), LimitIn(words), std::string(words));
   if (refused.kind != agents::LaunchOutcome::Kind::kRefused) {
-    return checks->Fail(kSubject, fmt::format("Slurm would refuse the job: {}", words),
+    return checks->Fail(v1::CHECK_CODE_TRIAL, kSubject,
+                        fmt::format("Slurm would refuse the job: {}", words),
                         "Look at Slurm's words; if they do not help, ask the cluster's "
                         "administrator.");
   }
-  checks->Fail(kSubject,
+  checks->Fail(v1::CHECK_CODE_TRIAL, kSubject,
                fmt::format("Slurm would refuse the job: {}. Slurm said: {}",
                            refused.failure.meaning(), words),
                refused.failure.remedy());
@@ -77,15 +78,17 @@ std::optional<StartEstimate> ParseEstimate(std::string_view words) {
 void TakeEstimate(const absl::StatusOr<std::string>& words, agents::CheckList* checks,
                   v1::JobPlan* plan) {
   const std::string_view said = ToStd(words.status().message());
-  if (absl::IsUnimplemented(words.status())) return checks->Skip(kSubject, std::string(said));
+  if (absl::IsUnimplemented(words.status()))
+    return checks->Skip(v1::CHECK_CODE_TRIAL, kSubject, std::string(said));
   if (absl::IsInvalidArgument(words.status())) return TakeRefusal(said, checks);
   if (!words.ok()) {
-    return checks->Fail(kSubject, fmt::format("it could not be asked: {}", said),
+    return checks->Fail(v1::CHECK_CODE_TRIAL, kSubject,
+                        fmt::format("it could not be asked: {}", said),
                         "muster check CLUSTER says what is wrong");
   }
   const std::optional<StartEstimate> estimate = ParseEstimate(*words);
-  if (!estimate.has_value()) return checks->Warn(kSubject, *words);
-  checks->Ok(kSubject, WithReadableTime(*words));
+  if (!estimate.has_value()) return checks->Warn(v1::CHECK_CODE_TRIAL, kSubject, *words);
+  checks->Ok(v1::CHECK_CODE_TRIAL, kSubject, WithReadableTime(*words));
   plan->mutable_estimated_start_time()->set_seconds(absl::ToUnixSeconds(estimate->start));
   plan->mutable_nodes()->Assign(estimate->nodes.begin(), estimate->nodes.end());
 }

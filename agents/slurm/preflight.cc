@@ -45,12 +45,14 @@ absl::Status TryDirectory(hosts::Host& host, const std::string& path) {
 
 v1::ClusterChecks Preflight::Run() {
   if (!CheckHost()) {
-    for (const char* subject : {"Slurm", "accounts and partitions", "directories", "containers"})
-      checks_.Skip(subject, kNoHost);
+    checks_.Skip(v1::CHECK_CODE_SCHEDULER, "Slurm", kNoHost);
+    checks_.Skip(v1::CHECK_CODE_ACCOUNTING, "accounts and partitions", kNoHost);
+    checks_.Skip(v1::CHECK_CODE_STORAGE, "directories", kNoHost);
+    checks_.Skip(v1::CHECK_CODE_CONTAINERS, "containers", kNoHost);
     return std::move(checks_).Take();
   }
   FindIdentity();
-  if (!CheckSlurm()) checks_.Skip("accounts and partitions", kNoSlurm);
+  if (!CheckSlurm()) checks_.Skip(v1::CHECK_CODE_ACCOUNTING, "accounts and partitions", kNoSlurm);
   CheckUsers();
   if (users_ == nullptr) CheckDirectories();
   CheckContainers();
@@ -87,8 +89,9 @@ bool Preflight::CheckSlurm() {
   const std::optional<Access> access = scheduler_.CheckAccess(&checks_);
   if (!access.has_value()) return false;
   const std::string& name = access->settings.name;
-  checks_.Ok("Slurm's version", fmt::format("slurm {}{}{}", access->settings.version,
-                                            name.empty() ? "" : ", cluster ", name));
+  checks_.Ok(v1::CHECK_CODE_VERSION, "Slurm's version",
+             fmt::format("slurm {}{}{}", access->settings.version, name.empty() ? "" : ", cluster ",
+                         name));
   CheckClocks(*access);
   CheckAccounting(*access);
   CheckPartitions();
@@ -114,12 +117,13 @@ void Preflight::CheckAccounting(const Access& access) {
   }
   const std::string subject = "accounts and QOS";
   if (!JudgeAccounting(history, mine.status(), &checks_))
-    return checks_.Skip(subject, "slurmdbd cannot be asked");
+    return checks_.Skip(v1::CHECK_CODE_ACCOUNTING, subject, "slurmdbd cannot be asked");
   asker_.accounts = LinesOf(*mine, ListsSubaccounts(access.settings));
   for (const Association& one : *mine) asker_.qos.insert(one.qos.begin(), one.qos.end());
   // With jobs of users the agent submits none of its own.
   if (users_ != nullptr)
-    return checks_.Skip(subject, "jobs run as their users, who have their own");
+    return checks_.Skip(v1::CHECK_CODE_ACCOUNTING, subject,
+                        "jobs run as their users, who have their own");
   JudgeAssociations(user_, *mine, access.needs_association, &checks_);
 }
 
@@ -128,7 +132,8 @@ void Preflight::CheckPartitions() {
   const absl::StatusOr<std::vector<v1::Node>> nodes =
       partitions.ok() ? scheduler_.Nodes() : partitions.status();
   if (!nodes.ok()) {
-    return checks_.Fail("partitions", std::string(ToStd(nodes.status().message())),
+    return checks_.Fail(v1::CHECK_CODE_POOL, "partitions",
+                        std::string(ToStd(nodes.status().message())),
                         "see what scontrol show partition and scontrol show node print");
   }
   JudgePartitions(*partitions, *nodes, asker_, config_.conversion_partition, &checks_);
@@ -147,9 +152,10 @@ void Preflight::CheckDirectories() {
 bool Preflight::CheckPyxis() {
   const absl::StatusOr<hosts::CommandResult> help = commands_.RunUncounted({"srun", "--help"});
   if (!config_.rest_url.empty() && (!help.ok() || !help->ok())) {
-    checks_.Skip("Pyxis", fmt::format("not looked at: slurmrestd does not tell it, and {} has no "
-                                      "srun to ask",
-                                      host_.Name()));
+    checks_.Skip(v1::CHECK_CODE_CONTAINERS, "Pyxis",
+                 fmt::format("not looked at: slurmrestd does not tell it, and {} has no "
+                             "srun to ask",
+                             host_.Name()));
     return true;
   }
   return JudgePyxis(help, &checks_);
@@ -157,11 +163,13 @@ bool Preflight::CheckPyxis() {
 
 void Preflight::CheckContainers() {
   if (!CheckPyxis()) {
-    checks_.Skip("enroot", "there is no Pyxis");
-    return checks_.Skip("registry credentials", "there is no Pyxis");
+    checks_.Skip(v1::CHECK_CODE_CONTAINERS, "enroot", "there is no Pyxis");
+    return checks_.Skip(v1::CHECK_CODE_IMAGES, "registry credentials", "there is no Pyxis");
   }
   JudgeEnroot(host_.Run(HostCommand({"enroot", "version"})), &checks_);
-  if (home_.empty()) return checks_.Skip("registry credentials", "the home directory is not known");
+  if (home_.empty())
+    return checks_.Skip(v1::CHECK_CODE_IMAGES, "registry credentials",
+                        "the home directory is not known");
   const std::string path = home_ + "/.config/enroot/.credentials";
   JudgeCredentials(path, host_.Stat(path), &checks_);
 }

@@ -1,7 +1,7 @@
 // Asks everything that a preflight of a Slurm cluster looks at. checks.h decides what the answers
 // mean; a check that depends on one that failed is skipped.
 //
-// Any thread; one Run at a time for each object. It asks Slurm nine times at most.
+// Any thread may use it, for one Run at a time. It asks Slurm nine times at most.
 #ifndef MUSTER_AGENTS_SLURM_PREFLIGHT_H_
 #define MUSTER_AGENTS_SLURM_PREFLIGHT_H_
 

@@ -35,7 +35,7 @@ bool JudgeToken(const absl::StatusOr<std::string>& token, const std::string& use
                 const std::string& file, absl::Time now, agents::CheckList* checks) {
   constexpr char kSubject[] = "token for slurmrestd";
   if (!token.ok()) {
-    checks->Fail(kSubject, MessageOf(token.status()),
+    checks->Fail(v1::CHECK_CODE_LOGIN, kSubject, MessageOf(token.status()),
                  "slurm.rest_token_file names a file with a token of the user (mode 0600); without "
                  "it, scontrol token has to work on the host");
     return false;
@@ -49,13 +49,15 @@ bool JudgeToken(const absl::StatusOr<std::string>& token, const std::string& use
           ? "ends in " + contract::FormatDuration(absl::Trunc(*end - now, absl::Seconds(1)))
           : "does not say when it ends");
   if (!owner.empty() && owner != user) {
-    checks->Warn(kSubject, fmt::format("{}, while jobs are to be those of {}", seen, user),
+    checks->Warn(v1::CHECK_CODE_LOGIN, kSubject,
+                 fmt::format("{}, while jobs are to be those of {}", seen, user),
                  "set slurm.rest_user to whom the token is for; only SlurmUser and root may speak "
                  "for others");
   } else if (!file.empty() && end.has_value() && *end - now < kTokenRestToTell) {
-    checks->Warn(kSubject, seen, "see that whoever writes the file renews it in time");
+    checks->Warn(v1::CHECK_CODE_LOGIN, kSubject, seen,
+                 "see that whoever writes the file renews it in time");
   } else {
-    checks->Ok(kSubject, seen);
+    checks->Ok(v1::CHECK_CODE_LOGIN, kSubject, seen);
   }
   return true;
 }
@@ -64,12 +66,13 @@ bool JudgeServes(const std::string& url, const absl::StatusOr<RestServes>& serve
                  agents::CheckList* checks) {
   const std::string subject = "slurmrestd at " + url;
   if (serves.ok()) {
-    checks->Ok(subject, fmt::format("it serves API {}; {} is spoken",
-                                    fmt::join(serves->versions, ", "), serves->version));
+    checks->Ok(v1::CHECK_CODE_SCHEDULER, subject,
+               fmt::format("it serves API {}; {} is spoken", fmt::join(serves->versions, ", "),
+                           serves->version));
     return true;
   }
   const bool is_reached = absl::IsFailedPrecondition(serves.status());
-  checks->Fail(subject, MessageOf(serves.status()),
+  checks->Fail(v1::CHECK_CODE_SCHEDULER, subject, MessageOf(serves.status()),
                is_reached ? fmt::format("have it started with {}", kHowToServe)
                           : "see that slurmrestd runs, and that slurm.rest_url is its address");
   return false;
@@ -87,12 +90,12 @@ bool JudgePing(const absl::StatusOr<RestAnswer>& ping, agents::CheckList* checks
                         TextOf(Member(one, "hostname")), word);
   }
   if (is_up) {
-    checks->Ok(kSubject, seen);
+    checks->Ok(v1::CHECK_CODE_SCHEDULER, kSubject, seen);
     return true;
   }
   if (!ping.ok()) seen = MessageOf(ping.status());
   checks->Fail(
-      kSubject, seen.empty() ? "slurmrestd knows of none" : seen,
+      v1::CHECK_CODE_SCHEDULER, kSubject, seen.empty() ? "slurmrestd knows of none" : seen,
       "see that it is up (scontrol ping where Slurm's commands are), and that the token is "
       "one of this cluster's");
   return false;

@@ -59,7 +59,7 @@ struct RestAnswer {
   std::shared_ptr<const nlohmann::json> json;  // an object
 };
 
-// Thread-safe.
+// Any thread may use it.
 class RestClient {
  public:
   // `where`: the address, for errors. `gate` must outlive this object.
@@ -81,10 +81,10 @@ class RestClient {
  private:
   absl::Status Refused(int status, const std::string& name) const;
 
-  // Constant after construction.
+  // These are constant after construction.
   const std::string where_;
   const std::string user_;
-  // Thread-safe by themselves.
+  // They have locks of their own.
   std::atomic<const char*> version_ = kRestVersions.front().data();  // one of kRestVersions
   const std::unique_ptr<Http> http_;
   const std::unique_ptr<TokenSource> tokens_;

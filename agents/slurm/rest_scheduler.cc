@@ -238,7 +238,8 @@ absl::StatusOr<std::vector<QueuedJob>> RestScheduler::WholeQueue() {
 
 std::optional<Access> RestScheduler::CheckAccess(agents::CheckList* checks) {
   if (!JudgeToken(client_.Token(), user_, config_.rest_token_file, absl::Now(), checks)) {
-    checks->Skip("slurmrestd at " + config_.rest_url, "there is no token to ask it with");
+    checks->Skip(v1::CHECK_CODE_SCHEDULER, "slurmrestd at " + config_.rest_url,
+                 "there is no token to ask it with");
     return std::nullopt;
   }
   const absl::StatusOr<RestServes> serves = AskServes();
@@ -251,7 +252,8 @@ std::optional<Access> RestScheduler::CheckAccess(agents::CheckList* checks) {
   if (name.ok()) {
     access.settings.name = *std::move(name);
   } else {
-    checks->Fail("the cluster's name", std::string(ToStd(name.status().message())),
+    checks->Fail(v1::CHECK_CODE_IDENTITY, "the cluster's name",
+                 std::string(ToStd(name.status().message())),
                  "set slurm.rest_cluster to its ClusterName (scontrol show config)");
   }
   access.asked.begin = absl::Now();

@@ -79,11 +79,11 @@ class RestScheduler : public Scheduler {
   // the array that wait are among `ids`.
   absl::Status SetArrayHold(uint64_t number, const std::vector<JobId>& ids, bool held);
 
-  // Constant after construction.
+  // These are constant after construction.
   const SlurmConfig config_;
   const std::string user_;
   Commands* const commands_;
-  // Thread-safe by itself.
+  // It has locks of its own.
   RestClient client_;
 
   Mutex mutex_;

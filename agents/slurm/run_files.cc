@@ -5,7 +5,9 @@
 #include <optional>
 #include <set>
 
+#include "agents/core/backend.h"
 #include "agents/core/run_program.h"
+#include "agents/slurm/leases.h"
 #include "agents/slurm/shell_limits.h"
 #include "contract/errors.h"
 #include "contract/roles.h"
@@ -238,6 +240,7 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const agent::v1::Assignment& a
   }
   if (spec.slurm().has_batch_script())
     files.push_back({paths.specs() + "/batch_script", BatchScriptFile(assignment, variables)});
+  if (agents::KeepsLease(assignment)) files.push_back({paths.specs() + "/lease", LeaseTermsFile()});
   if (spec.slurm().has_timeout())
     files.push_back({paths.specs() + "/timeout", TimeoutFile(spec.slurm(), max_timeout_requeues)});
   const auto signal = contract::ParseSlurmSignal(spec.slurm().signal());

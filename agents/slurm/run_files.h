@@ -11,7 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agents/core/lease_file.h"
 #include "contract/shell_environment.h"
+#include "fmt/format.h"
 #include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::slurm {
@@ -66,6 +68,13 @@ class RunPaths {
 
   static std::string EndedDirectory(const std::string& runs_directory) {
     return runs_directory + "/ended";
+  }
+  // The directory of the lease: containers see it, too, whenever its file is renewed.
+  static std::string LeaseDirectory(const std::string& runs_directory) {
+    return runs_directory + "/lease";
+  }
+  static std::string LeaseFilePath(const std::string& runs_directory) {
+    return fmt::format("{}/{}", LeaseDirectory(runs_directory), agents::kLeaseFileName);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "absl/time/time.h"
+#include "agents/slurm/leases.h"
 #include "agents/slurm/submit.h"
 #include "contract/errors.h"
 #include "contract/parts.h"
@@ -206,6 +207,7 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
                                           const RunPaths& paths, const GpuTypes& gpu_types,
                                           std::optional<uint64_t> after, const TaskArray* array) {
   const v1::JobSpec& spec = assignment.spec();
+  if (absl::Status status = CheckKeepsLease(spec); !status.ok()) return status;
   Options options;
   options.Add("--job-name=" + (array == nullptr ? paths.run_key() : array->name));
   if (array != nullptr) {

@@ -9,10 +9,10 @@
 #include "agents/core/log_evidence.h"
 #include "agents/slurm/call_gate.h"
 #include "agents/slurm/fields.h"
-#include "agents/slurm/refusals.h"
 #include "contract/characters.h"
 #include "contract/failures.h"
 #include "contract/slurm_reasons.h"
+#include "contract/slurm_refusals.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -106,17 +106,6 @@ std::string SaidIn(std::string_view stderr_text) {
   return std::string(contract::CutBetweenCharacters(said, kMaxSaidBytes));
 }
 
-// Says what to do about a refusal, and about the limit that it is for.
-std::string RemedyFor(const Refusal& refusal, const v1::StateReason& limit, bool is_full) {
-  if (is_full)
-    return "Wait until other jobs have ended, or use another QOS or account (slurm.qos, --qos; "
-           "slurm.account, --account).";
-  if (limit.code() == v1::STATE_REASON_CODE_CANNOT_START)
-    return "Ask for less, or use another QOS or account (slurm.qos, --qos; slurm.account, "
-           "--account); sacctmgr show qos and sacctmgr show associations tell the limits.";
-  return std::string(refusal.remedy);
-}
-
 }  // namespace
 
 SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result) {
@@ -169,20 +158,14 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, const v1::StateReason&
   SubmitOutcome outcome;
   outcome.words = std::move(all_words);
   if (slurm_words.empty() || HasOneOf(slurm_words, kUnclear)) return outcome;
-  const Refusal* refusal = FindRefusal(slurm_words);
+  const contract::SlurmRefusal* refusal = contract::FindSlurmRefusal(slurm_words);
   if (refusal == nullptr) {
     outcome.unknown_words = slurm_words;
     return outcome;
   }
   outcome.kind = LaunchKind::kRefused;
-  outcome.is_full = limit.scheduler_reason().find("SubmitJob") != std::string::npos;
-  const std::string& over = limit.message();
-  outcome.failure = contract::MakeFailure(
-      v1::FAILURE_CODE_LAUNCH_REFUSED, refusal->failure_class,
-      {.detail = std::string(slurm_words),
-       .meaning = fmt::format("{}{}{}", refusal->meaning, over.empty() ? "" : ": ", over),
-       .remedy = RemedyFor(*refusal, limit, outcome.is_full)});
-  outcome.failure.set_retriable(refusal->retriable || outcome.is_full);
+  outcome.is_full = contract::IsFullForNow(limit);
+  outcome.failure = contract::RefusedBySlurm(*refusal, slurm_words, limit);
   agents::AddQuote("sbatch", slurm_words, &outcome.failure);
   return outcome;
 }
@@ -190,9 +173,9 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, const v1::StateReason&
 SubmitOutcome NotSent(std::string words) {
   SubmitOutcome outcome;
   outcome.kind = LaunchKind::kRefused;
-  outcome.failure = contract::MakeFailure(
-      v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
-      {.detail = words, .remedy = "Correct the option of Slurm that it names."});
+  outcome.failure =
+      contract::MakeFailure(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
+                            {.detail = words, .cause = contract::FailureCause::kSlurmOption});
   outcome.words = std::move(words);
   return outcome;
 }
@@ -213,10 +196,9 @@ SubmitOutcome NoAnswer(const absl::Status& status) {
 }
 
 v1::Failure UnknownRefusal(std::string_view slurm_words) {
-  v1::Failure failure = contract::MakeFailure(
-      v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
-      {.detail = std::string(slurm_words),
-       .remedy = "Look at Slurm's words; if they do not help, ask the cluster's administrator."});
+  v1::Failure failure =
+      contract::MakeFailure(v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
+                            {.detail = std::string(slurm_words)});
   agents::AddQuote("sbatch", slurm_words, &failure);
   return failure;
 }

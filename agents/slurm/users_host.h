@@ -2,7 +2,7 @@
 // user, all else as the agent. The areas are the user's directory below run_dir, and everything
 // under a path that UserPath has made.
 //
-// Any thread.
+// Any thread may use it.
 #ifndef MUSTER_AGENTS_SLURM_USERS_HOST_H_
 #define MUSTER_AGENTS_SLURM_USERS_HOST_H_
 

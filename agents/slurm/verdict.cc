@@ -253,8 +253,6 @@ Observation LaunchFailed(const RunFacts& facts) {
       v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
       {.detail = words,
        .meaning = "Slurm could not do so on its node, and would have held the job for good",
-       .remedy = "Ask the cluster's administrators why the launch failed (a prolog, or an ill "
-                 "node), and submit the job again.",
        .phase = v1::FAILURE_PHASE_QUEUE,
        .is_retriable = true});
   agents::AddQuote("squeue", words, &failure);

@@ -19,6 +19,7 @@ const char* WhatItMeans(v1::ClusterKind kind) {
 
 v1::ClusterCheck SharedUserLine(v1::ClusterKind kind) {
   v1::ClusterCheck line;
+  line.set_code(v1::CHECK_CODE_USERS);
   line.set_subject(kUsersSubject);
   line.set_result(v1::CHECK_RESULT_OK);
   line.set_seen(WhatItMeans(kind));

@@ -27,15 +27,25 @@ constexpr std::string_view kReads[] = {
     "ProjectsService.ListProjects",
     "AuditService.ListAuditRecords",
     "AuditService.VerifyAudit",
+    "UsageService.GetUsage",
 };
 constexpr std::string_view kLogReads[] = {"JobsService.ListLogs", "JobsService.ReadLog"};
 // Jobs and files: thousands in a second. The rest are few, and somebody may ask months later who
 // opened the door.
 constexpr std::string_view kFrequent[] = {
-    "JobsService.SubmitJob",     "JobsService.SubmitJobs",  "JobsService.RerunJobs",
-    "JobsService.CancelJobs",    "JobsService.HoldJobs",    "JobsService.ReleaseJobs",
-    "JobsService.UpdateJob",     "JobsService.SignalJobs",  "FilesService.UploadFiles",
-    "FilesService.DownloadFile", "FilesService.FetchFiles", "SecretLinkService.FetchRunSecrets",
+    "JobsService.SubmitJob",
+    "JobsService.SubmitJobs",
+    "JobsService.RerunJobs",
+    "JobsService.CancelJobs",
+    "JobsService.HoldJobs",
+    "JobsService.ReleaseJobs",
+    "JobsService.MoveJobs",
+    "JobsService.UpdateJob",
+    "JobsService.SignalJobs",
+    "FilesService.UploadFiles",
+    "FilesService.DownloadFile",
+    "FilesService.FetchFiles",
+    "SecretLinkService.FetchRunSecrets",
 };
 // The reports of agents are in the history of the jobs; their certificates are not.
 constexpr std::string_view kAgentStreams[] = {

@@ -40,6 +40,8 @@ Filter CanBe(JobChange change) {
                            contract::And(is_not_held, goes_on));
     case JobChange::kRelease:
       return is_held;
+    case JobChange::kMove:
+      return contract::And(contract::InStates({v1::JOB_STATE_PENDING}), goes_on);
   }
   return is_held;
 }
@@ -97,6 +99,8 @@ void ChangeVisible(const Change& change) {
   Engine& engine = *change.services.engine;
   if (request.change == JobChange::kCancel) {
     engine.Cancel(named(MakeWish<core::Cancel>(change.principal, request)), std::move(answer));
+  } else if (request.change == JobChange::kMove) {
+    engine.Move(named(MakeWish<core::Move>(change.principal, request)), std::move(answer));
   } else {
     engine.Hold(named(MakeHold(change.principal, request)), std::move(answer));
   }
@@ -177,6 +181,9 @@ class Changing : public std::enable_shared_from_this<Changing> {
     if (change_.request.change == JobChange::kCancel) {
       engine.CancelChosen(Chosen(*jobs, MakeWish<core::Cancel>(change_.principal, change_.request)),
                           std::move(done));
+    } else if (change_.request.change == JobChange::kMove) {
+      engine.MoveChosen(Chosen(*jobs, MakeWish<core::Move>(change_.principal, change_.request)),
+                        std::move(done));
     } else {
       engine.HoldChosen(Chosen(*jobs, MakeHold(change_.principal, change_.request)),
                         std::move(done));

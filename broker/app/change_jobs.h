@@ -1,5 +1,5 @@
-// Cancels, holds or releases jobs, chosen by number or by a filter, or only says what that would
-// change.
+// Cancels, holds, releases or moves jobs, chosen by number or by a filter, or only says what that
+// would change.
 #ifndef MUSTER_BROKER_APP_CHANGE_JOBS_H_
 #define MUSTER_BROKER_APP_CHANGE_JOBS_H_
 
@@ -15,7 +15,7 @@
 
 namespace muster::broker {
 
-enum class JobChange { kCancel, kHold, kRelease };
+enum class JobChange { kCancel, kHold, kRelease, kMove };
 
 struct ChangeRequest {
   JobChange change = JobChange::kCancel;

@@ -44,12 +44,6 @@ void CordonCluster(const Principal& principal, const Services& services,
   if (absl::Status status = CheckReason(request.reason()); !status.ok()) return done(status);
   if (contract::HasControlCharacter(request.reason()))
     return done(contract::BadField("reason", "has a control character; write it in one line"));
-  if (request.drain()) {
-    return done(contract::BadField(
-        "drain",
-        "is not carried out by this release; cordon the cluster without it, and cancel or "
-        "leave the runs that wait there"));
-  }
   core::SetCordon wish{.name = request.name(), .cordon = v1::ClusterCordon()};
   wish.cordon->set_reason(std::move(*request.mutable_reason()));
   wish.cordon->set_user(principal.user);

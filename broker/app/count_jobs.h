@@ -9,7 +9,7 @@
 
 namespace muster::broker {
 
-// Blocks for up to a second for a million jobs; on a thread of Services::counters.
+// Blocks for up to a second for a million jobs. It runs on a thread of Services::counters.
 absl::StatusOr<v1::CountJobsResponse> CountJobs(const Principal& principal,
                                                 const Services& services,
                                                 const v1::CountJobsRequest& request);

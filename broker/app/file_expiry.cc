@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::minutes kPause{10};
 // Jobs in one step; most name a tree that was seen before.
 constexpr int kJobsPerStep = 100;
-// Files in one step, some 5 ms.
+// One step takes so many files, which is some 5 ms.
 constexpr int kFilesPerStep = 1000;
 // One list of all these states: a job whose state changes meanwhile is in it once.
 constexpr std::string_view kUnfinished =

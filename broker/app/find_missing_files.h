@@ -9,7 +9,7 @@
 
 namespace muster::broker {
 
-// Blocks for up to some milliseconds; on a thread that may use the store of files.
+// Blocks for up to some milliseconds. It runs on a thread that may use the store of files.
 absl::StatusOr<v1::FindMissingFilesResponse> FindMissingFiles(
     const Principal& principal, const Services& services,
     const v1::FindMissingFilesRequest& request);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "broker/app/cluster_losses.h"
 #include "broker/app/queue_reasons.h"
 #include "broker/app/rights.h"
 #include "broker/app/silence.h"
@@ -21,6 +22,7 @@ absl::StatusOr<v1::GetJobResponse> GetJob(const Principal& principal, const Serv
   AnswerRoom room;
   AddQueueReasons(services, *scope, {response.mutable_job()}, room);
   AddSilence(*services.engine->clusters(), {response.mutable_job()}, room);
+  AddLosses(services, *scope, {response.mutable_job()}, room);
   return response;
 }
 

@@ -89,7 +89,7 @@ void CheckUser(std::string_view user, contract::FieldErrors* errors) {
 absl::Duration LifetimeOf(const v1::CreateTokenRequest& request, contract::FieldErrors* errors) {
   if (!request.has_lifetime()) return auth::kDefaultLifetime;
   const int64_t seconds = request.lifetime().seconds();
-  // Compared as a number: a duration may have more seconds than a time can be away.
+  // They are compared as numbers: a duration may have more seconds than a time can be away.
   const bool is_good = seconds >= absl::ToInt64Seconds(auth::kMinLifetime) &&
                        seconds <= absl::ToInt64Seconds(auth::kMaxLifetime) &&
                        request.lifetime().nanos() == 0;

@@ -9,7 +9,7 @@
 
 namespace muster::broker {
 
-// Any thread. It reads a small file, if there is a network listener.
+// Any thread may use it. It reads a small file, if there is a network listener.
 absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const Principal& principal, const Services& services);
 absl::StatusOr<v1::ListTokensResponse> ListTokens(const Principal& principal,
                                                   const Services& services,

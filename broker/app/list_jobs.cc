@@ -7,6 +7,7 @@
 
 #include "broker/app/answer_room.h"
 #include "broker/app/arguments.h"
+#include "broker/app/cluster_losses.h"
 #include "broker/app/queue_reasons.h"
 #include "broker/app/rights.h"
 #include "broker/app/silence.h"
@@ -61,9 +62,10 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(const Principal& principal, const 
   std::vector<v1::Job*> jobs;
   for (v1::Job& job : *response.mutable_jobs()) jobs.push_back(&job);
   AnswerRoom room(jobs);
-  AddQueueReasons(services, *scope, jobs, room,
-                  request.has_spec_mask() ? SpecsRead::kInPart : SpecsRead::kWhole);
+  const SpecsRead read = request.has_spec_mask() ? SpecsRead::kInPart : SpecsRead::kWhole;
+  AddQueueReasons(services, *scope, jobs, room, read);
   AddSilence(*services.engine->clusters(), jobs, room);
+  AddLosses(services, *scope, jobs, room, read);
   return response;
 }
 

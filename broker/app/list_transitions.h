@@ -9,7 +9,7 @@
 
 namespace muster::broker {
 
-// Blocks for some milliseconds; on a thread of Services::readers.
+// Blocks for some milliseconds. It runs on a thread of Services::readers.
 absl::StatusOr<v1::ListTransitionsResponse> ListTransitions(
     const Principal& principal, const Services& services,
     const v1::ListTransitionsRequest& request);

@@ -1,7 +1,5 @@
 #include "broker/app/plan_job.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -13,9 +11,9 @@
 #include "broker/app/rights.h"
 #include "broker/app/run_secrets.h"
 #include "broker/app/submit_jobs.h"
-#include "broker/core/event_bounds.h"
-#include "broker/core/submit_warnings.h"
+#include "broker/app/submit_warnings.h"
 #include "broker/engine/engine.h"
+#include "contract/checks.h"
 #include "contract/errors.h"
 #include "contract/lacks.h"
 #include "contract/sentences.h"
@@ -40,12 +38,7 @@ struct Planning {
 v1::JobPlan CouldNotTell(const std::string& cluster, const absl::Status& why) {
   v1::JobPlan plan;
   plan.set_cluster(cluster);
-  v1::ClusterCheck* check = plan.add_checks();
-  check->set_subject("the agent's answer");
-  check->set_result(v1::CHECK_RESULT_FAIL);
-  check->set_seen(std::string(ToStd(why.message())));
-  check->set_remedy(
-      fmt::format("check cluster {}: its agent then looks at all that jobs need", cluster));
+  *plan.add_checks() = contract::NoAnswerCheck(cluster, ToStd(why.message()));
   return plan;
 }
 
@@ -61,22 +54,11 @@ const v1::ClusterIssue* FindPoolIssue(const v1::Inventory& inventory) {
 
 // `cluster` is one that can take the job only later, from ClustersReply; `lacks` is its obstacle.
 v1::ClusterCheck PoolCheck(const v1::Cluster& cluster, contract::LackCode lacks) {
-  constexpr char kWaits[] = "until then the job waits in Muster's queue";
-  const v1::ClusterIssue* issue = FindPoolIssue(cluster.inventory());
-  v1::ClusterCheck check;
-  check.set_subject("pool");
-  check.set_result(v1::CHECK_RESULT_WARN);
-  check.set_seen(contract::SentenceOf({.code = lacks,
-                                       .kind = cluster.kind(),
-                                       .inventory = &cluster.inventory(),
-                                       .pool = &cluster.inventory().pools(0)}));
-  check.set_remedy(
-      issue == nullptr
-          ? fmt::format(
-                "Nothing, if that will pass: {}; the pools and issues of cluster {} tell more.",
-                kWaits, cluster.name())
-          : fmt::format("{}; {}", issue->remedy(), kWaits));
-  return check;
+  return contract::PoolCheck({.code = lacks,
+                              .kind = cluster.kind(),
+                              .inventory = &cluster.inventory(),
+                              .pool = &cluster.inventory().pools(0)},
+                             cluster.name(), FindPoolIssue(cluster.inventory()));
 }
 
 // Puts a check before those of the cluster itself.
@@ -90,30 +72,14 @@ void PutInFront(v1::ClusterCheck check, v1::JobPlan* plan) {
 void NoteIfFull(const v1::Cluster& cluster, v1::JobPlan* plan) {
   if (cluster.active_runs() < cluster.max_active_runs()) return;
   plan->clear_estimated_start_time();
-  v1::ClusterCheck check;
-  check.set_subject("active runs");
-  check.set_result(v1::CHECK_RESULT_WARN);
-  check.set_seen(fmt::format("the cluster has {} of at most {} (max_active_runs)",
-                             cluster.active_runs(), cluster.max_active_runs()));
-  check.set_remedy(
-      "Nothing: the job waits in Muster's queue until one of them ends; held ones do so only "
-      "if they are released or canceled.");
-  PutInFront(std::move(check), plan);
+  PutInFront(contract::FullCheck(cluster), plan);
 }
 
 // The job would wait for the end of the cordon, or for another cluster.
 void NoteIfCordoned(const v1::Cluster& cluster, v1::JobPlan* plan) {
   if (!cluster.has_cordon()) return;
   plan->clear_estimated_start_time();
-  v1::ClusterCheck check;
-  check.set_subject("cordon");
-  check.set_result(v1::CHECK_RESULT_WARN);
-  check.set_seen("the cluster is " + contract::CordonText(cluster.cordon()));
-  check.set_remedy(fmt::format(
-      "Nothing, if another cluster takes it: the job waits in Muster's queue until then, "
-      "or until an operator ends the cordon (muster clusters uncordon {}).",
-      cluster.name()));
-  PutInFront(std::move(check), plan);
+  PutInFront(contract::CordonCheck(cluster), plan);
 }
 
 // Returns the warnings of a submit of the job: the agent's own ones, or the checks that warned.
@@ -125,13 +91,10 @@ std::vector<v1::SubmitWarning> WarningsOf(const v1::JobPlan& plan) {
         warnings.push_back(contract::MakeWarning(v1::SUBMIT_WARNING_CODE_CHECK, check));
     }
   }
-  if (warnings.size() > core::kMaxWarnings) warnings.resize(core::kMaxWarnings);
+  if (warnings.size() > kMaxWarnings) warnings.resize(kMaxWarnings);
   for (v1::SubmitWarning& warning : warnings) {
     contract::SetCluster(plan.cluster(), &warning);
-    for (std::string* text :
-         {warning.mutable_message(), warning.mutable_remedy(), warning.mutable_subject()}) {
-      core::Truncate(core::kMaxIssueBytes, text);
-    }
+    BoundWarning(&warning);
   }
   return warnings;
 }

@@ -14,7 +14,7 @@ namespace muster::broker {
 template <typename Response>
 using ProjectDone = std::function<void(absl::StatusOr<Response>)>;
 
-// Any thread.
+// Any thread may use it.
 absl::StatusOr<v1::GetProjectResponse> GetProject(const Principal& principal,
                                                   const Services& services,
                                                   const v1::GetProjectRequest& request);

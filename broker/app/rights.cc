@@ -143,6 +143,7 @@ constexpr RpcUseCase kRpcs[] = {
     {"JobsService.CancelJobs", UseCase::kChangeJobs},
     {"JobsService.HoldJobs", UseCase::kChangeJobs},
     {"JobsService.ReleaseJobs", UseCase::kChangeJobs},
+    {"JobsService.MoveJobs", UseCase::kChangeJobs},
     {"JobsService.UpdateJob", UseCase::kChangeJobs},
     {"JobsService.SignalJobs", UseCase::kChangeJobs},
     {"JobsService.ListLogs", UseCase::kReadLogs},
@@ -177,6 +178,7 @@ constexpr RpcUseCase kRpcs[] = {
     {"ProjectsService.RemoveMember", UseCase::kManageMembers},
     {"AuditService.ListAuditRecords", UseCase::kReadAudit},
     {"AuditService.VerifyAudit", UseCase::kReadAudit},
+    {"UsageService.GetUsage", UseCase::kReadJobs},
 };
 
 std::optional<Reach> ReachOf(Over over, Role role, UseCase use_case) {

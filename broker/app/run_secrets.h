@@ -13,9 +13,9 @@
 
 namespace muster::broker {
 
-// Any thread. FAILED_PRECONDITION, NO_SUCH_SECRET or SECRETS_TOO_LARGE: a job of the submit cannot
-// have what it names; the metadata has the job's place in the request. PERMISSION_DENIED,
-// NOT_ALLOWED: a caller whom nobody knows.
+// Any thread may use it. FAILED_PRECONDITION, NO_SUCH_SECRET or SECRETS_TOO_LARGE: a job of the
+// submit cannot have what it names; the metadata has the job's place in the request.
+// PERMISSION_DENIED, NOT_ALLOWED: a caller whom nobody knows.
 absl::Status CheckJobSecrets(const Principal& principal, const Services& services,
                              const core::Submit& submit);
 

@@ -9,7 +9,7 @@
 
 namespace muster::broker {
 
-// Any thread.
+// Any thread may use it.
 absl::StatusOr<v1::ListSecretsResponse> ListSecrets(const Principal& principal,
                                                     const Services& services,
                                                     const v1::ListSecretsRequest& request);

@@ -50,7 +50,7 @@ struct Order {
   agent::v1::AgentQuestion question;
 };
 
-// One call. Each cluster gets a few questions at a time.
+// Carries out one call. Each cluster gets a few questions at a time.
 class Signaling : public std::enable_shared_from_this<Signaling> {
  public:
   Signaling(const Services& services, absl::Time client_deadline, SignalJobsDone done)

@@ -39,8 +39,8 @@ absl::StatusOr<std::optional<agent::v1::PushResponse>> StoreLog::Take(
       return std::nullopt;
     case agent::v1::PushRequest::kChunk: {
       if (cluster_.empty()) return MustBeFirst();
-      // Checked before each chunk: a pusher whose agent was replaced or is gone must not write any
-      // more.
+      // This is checked before each chunk: a pusher whose agent was replaced or is gone must not
+      // write any more.
       if (absl::Status status = CheckAgent(); !status.ok()) return status;
       absl::StatusOr<agent::v1::PushResponse> answer = Append(request.chunk());
       if (!answer.ok()) return answer.status();

@@ -13,9 +13,9 @@
 #include "absl/time/clock.h"
 #include "broker/app/project_limits.h"
 #include "broker/app/run_secrets.h"
+#include "broker/app/submit_warnings.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
-#include "broker/core/submit_warnings.h"
 #include "broker/engine/engine.h"
 #include "broker/files/job_files.h"
 #include "contract/errors.h"
@@ -48,6 +48,12 @@ std::string FilesOf(const v1::JobSpec& spec) {
   return trees;
 }
 
+// The size of the files is known, if it counts.
+void ToEngine(const Services& services, core::Submit submit, SubmitDone done) {
+  done = WarningOfFacts(services, submit, std::move(done));
+  services.engine->Submit(std::move(submit), std::move(done));
+}
+
 // A submit whose files are being looked at.
 struct Looking {
   Services services;
@@ -72,7 +78,7 @@ struct Looking {
         item.archive_bytes = known->second->archive_bytes;
       }
     }
-    services.engine->Submit(std::move(submit), std::move(done));
+    ToEngine(services, std::move(submit), std::move(done));
   }
 };
 
@@ -102,7 +108,7 @@ SubmitDone WarningOfPlace(const Services& services, const core::Submit& submit, 
         const v1::StateReason reason =
             core::WhyQueued(core::RequirementsOf(*spec), *engine->clusters(), *limits, absl::Now());
         v1::SubmitJobResponse& response = *result->mutable_responses(index);
-        if (IsShut(reason) && response.warnings_size() < core::kMaxWarnings)
+        if (IsShut(reason) && response.warnings_size() < kMaxWarnings)
           *response.add_warnings() = contract::WaitsForPlace(response.job_id(), reason);
         done(std::move(result));
       };
@@ -113,7 +119,7 @@ SubmitDone WarningOfPlace(const Services& services, const core::Submit& submit, 
 void SubmitWithFiles(const Services& services, core::Submit submit, SubmitDone done) {
   done = WarningOfPlace(services, submit, NotingSecrets(services, submit, std::move(done)));
   if (std::none_of(submit.items.begin(), submit.items.end(), BringsFiles))
-    return services.engine->Submit(std::move(submit), std::move(done));
+    return ToEngine(services, std::move(submit), std::move(done));
   if (absl::Status status = CheckTreeCount(submit); !status.ok()) return done(status);
   auto looking = std::make_shared<Looking>(Looking{services, std::move(submit), std::move(done)});
   if (!services.file_workers->PostCall([looking] { looking->Run(); }))

@@ -16,15 +16,15 @@
 
 namespace muster::broker {
 
-// One client's upload. One call at a time; all of them block for the disk, the destructor too: it
-// removes what is half there.
+// Takes one client's upload. It is for one call at a time; all of them block for the disk, the
+// destructor too: it removes what is half there.
 class FileReceiver {
  public:
   // `meter` bounds the bytes of the user; null: nothing does.
   FileReceiver(std::string user, files::FileStore* files, UserMeter* meter)
       : user_(std::move(user)), meter_(meter), upload_(files) {}
 
-  // One message. After an error nothing more may be given.
+  // Takes one message. After an error nothing more may be given.
   absl::Status Take(const v1::UploadFilesRequest& request);
   // All has come: what is answered, once it is on disk. At most once.
   absl::StatusOr<v1::UploadFilesResponse> Finish();

@@ -5,7 +5,7 @@
 // changes that come meanwhile go out together. Woken by each change, many watchers would take the
 // processor for themselves.
 //
-// Any thread; Notify runs on the effects thread.
+// Any thread may use it. Notify runs on the effects thread.
 #ifndef MUSTER_BROKER_APP_WATCH_HUB_H_
 #define MUSTER_BROKER_APP_WATCH_HUB_H_
 

@@ -29,7 +29,7 @@ struct Removed {
 std::string RetentionTarget(const Removed& removed);
 Removed ReadRetentionTarget(std::string_view target);
 
-// Bytes as digits 0-9 and a-f.
+// Writes bytes as digits 0-9 and a-f.
 std::string ToHex(std::string_view bytes);
 
 }  // namespace muster::audit

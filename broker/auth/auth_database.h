@@ -1,7 +1,7 @@
 // STATE/auth.db: invitations and the certificates that the broker has given to clusters. A file of
 // its own, because it must answer while the store of jobs is busy, and is small.
 //
-// One thread at a time. Every change is on disk when its call returns OK.
+// One thread at a time may use it. Every change is on disk when its call returns OK.
 #ifndef MUSTER_BROKER_AUTH_AUTH_DATABASE_H_
 #define MUSTER_BROKER_AUTH_AUTH_DATABASE_H_
 

@@ -1,7 +1,7 @@
 // Decides which cluster a certificate speaks for, and gives certificates out.
 //
-// Any thread. Check and CheckAgain compute and wait for no disk, so that gRPC's threads may call
-// them; all others wait for the disk.
+// Any thread may use it. Check and CheckAgain compute and wait for no disk, so that gRPC's threads
+// may call them; all others wait for the disk.
 #ifndef MUSTER_BROKER_AUTH_CLUSTER_ACCESS_H_
 #define MUSTER_BROKER_AUTH_CLUSTER_ACCESS_H_
 

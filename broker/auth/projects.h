@@ -1,6 +1,6 @@
 // All projects of a broker: in memory for look-ups, and in a file.
 //
-// Any thread. Read never waits for the disk; Change does.
+// Any thread may use it. Read never waits for the disk; Change does.
 #ifndef MUSTER_BROKER_AUTH_PROJECTS_H_
 #define MUSTER_BROKER_AUTH_PROJECTS_H_
 

@@ -1,6 +1,6 @@
 // All tokens of a broker: in memory for look-ups, and in a file.
 //
-// Any thread. Find and List never wait for the disk; Create, Revoke and WriteUses do.
+// Any thread may use it. Find and List never wait for the disk; Create, Revoke and WriteUses do.
 #ifndef MUSTER_BROKER_AUTH_TOKENS_H_
 #define MUSTER_BROKER_AUTH_TOKENS_H_
 

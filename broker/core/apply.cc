@@ -9,6 +9,7 @@ namespace muster::core {
 bool Core::Impl::Apply(uint64_t id, Job& job, const JobChange& change, v1::Transition transition,
                        Step& step) {
   const Standing before = StandingOf(id, job);
+  const bool was_withdrawn = job.withdrawn();
   if (!job.Apply(change)) {
     ++illegal_transitions_;
     return false;
@@ -19,6 +20,7 @@ bool Core::Impl::Apply(uint64_t id, Job& job, const JobChange& change, v1::Trans
   if (contract::IsTerminal(job.state())) dependencies_.JobEnded(id, job.state());
   Recount(id, job, before);
   Record(step, id, job, std::move(transition));
+  if (was_withdrawn && !job.withdrawn()) DropWithdrawal(id, job, step);
   return true;
 }
 
@@ -30,7 +32,7 @@ Core::Impl::Standing Core::Impl::StandingOf(uint64_t id, const Job& job) const {
   standing.cluster = clusters_[job.cluster()].get();
   standing.is_held = job.held();
   // A held run takes no room and no turn.
-  if (!standing.is_held) {
+  if (!standing.is_held && !job.withdrawn()) {
     const bool waits = job.state() == v1::JOB_STATE_PENDING;
     standing.phase = waits ? placement::Phase::kWaits : placement::Phase::kRuns;
   }
@@ -53,6 +55,8 @@ void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before) {
     }
   }
   if (before.cluster != nullptr) {
+    const bool frees = before.cluster != now.cluster || before.phase != now.phase;
+    if (frees) Open(before.cluster);
     --before.cluster->active;
     before.cluster->held -= before.is_held;
     Show(before.cluster);

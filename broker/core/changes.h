@@ -56,6 +56,14 @@ struct UpdateJob {
   std::optional<absl::Time> retry_time;  // time of its next run, while it waits for one
   // The job whose end let this one fail, which never had a run; 0: none.
   uint64_t failed_dependency = 0;
+  uint32_t fail_overs = 0;  // number of runs that were given up with their clusters
+};
+
+// A job's run is to come back from its cluster, or not any longer.
+struct PutWithdrawal {
+  uint64_t job = 0;
+  std::optional<v1::Withdrawal> withdrawal = std::nullopt;
+  uint32_t returned_runs = 0;  // number of its runs so far that came back before they began
 };
 
 // A user's edit of a job: the values from now on. The job may have ended.
@@ -114,6 +122,11 @@ struct PutCluster {
   absl::Time last_seen;
   // The operators' wish that it takes no new runs; nothing: it takes some.
   std::optional<v1::ClusterCordon> cordon = std::nullopt;
+  // The longest time that a process lives there after the end of its run's lease; zero: the cluster
+  // cannot stop runs by itself.
+  absl::Duration fence_delay = absl::ZeroDuration();
+  // The length of the leases that it was given last; zero: none.
+  absl::Duration lease = absl::ZeroDuration();
 };
 
 // Changes only the position in a cluster's event stream; far more frequent than the rest.
@@ -152,9 +165,24 @@ struct RemoveUse {
   std::string user;
 };
 
-using Change =
-    std::variant<InsertJob, UpdateJob, EditJob, PutRun, PutUsage, AppendTransition, PutCluster,
-                 AdvanceCluster, RemoveCluster, PutBrokerEpoch, DeleteJob, PutUse, RemoveUse>;
+// The use of resources by runs that have ended, to be added to what is stored of the same day,
+// project, user, cluster and type of GPU.
+struct AddUsage {
+  int64_t day = 0;  // since 1970, in UTC
+  std::string project;
+  std::string user;
+  std::string cluster;
+  std::string gpu_type;  // as in GpuDemand
+  int64_t runs = 0;      // that ended on this day
+  // Milliseconds: of commands, of cores, of whole GPUs.
+  int64_t run_ms = 0;
+  int64_t core_ms = 0;
+  int64_t gpu_ms = 0;
+};
+
+using Change = std::variant<InsertJob, UpdateJob, PutWithdrawal, EditJob, PutRun, PutUsage,
+                            AppendTransition, PutCluster, AdvanceCluster, RemoveCluster,
+                            PutBrokerEpoch, DeleteJob, PutUse, RemoveUse, AddUsage>;
 using Changes = std::vector<Change>;
 
 // A job that has not ended, from which the core is restored.
@@ -170,6 +198,9 @@ struct LiveJob {
   std::optional<absl::Time> start_time;
   HoldState hold = HoldState::kNone;
   std::optional<absl::Time> retry_time;
+  uint32_t fail_overs = 0;
+  std::optional<v1::Withdrawal> withdrawal = std::nullopt;  // as in PutWithdrawal
+  uint32_t returned_runs = 0;                               // likewise
   // A job that it depends on.
   struct Dependency {
     uint64_t job = 0;

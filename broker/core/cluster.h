@@ -46,6 +46,11 @@ struct Cluster {
 
   std::optional<SessionId> session;  // session of the connected agent
   absl::Time last_heard = absl::InfinitePast();
+  // The time at which the leases of its runs end, if its agent is not heard before; see leases.h.
+  absl::Time lease_end = absl::InfinitePast();
+  // All that its silence allows has been done: with NOW, and with WHEN_FENCED.
+  bool has_given_up_now = false;
+  bool has_given_up_fenced = false;
   // The time of the scheduler's last answer, from heartbeats.
   std::optional<absl::Time> scheduler_observed_at;
   std::string scheduler_error;
@@ -67,6 +72,8 @@ struct Cluster {
   // rises with each run that comes, begins or goes.
   placement::Load load;
   uint64_t load_version = 0;
+  // Since the last round of placement something may have made room here, or a place to wait.
+  bool has_opened = false;
   // The active runs that have not started, if this process has placed them: the place of each among
   // those that waited there, see placement::Waits.
   absl::flat_hash_map<RunId, uint32_t> places;

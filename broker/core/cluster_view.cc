@@ -29,6 +29,8 @@ v1::Cluster DescribeWithoutInventory(const ClusterView& cluster) {
   out.set_agent_version(cluster.saved->agent_version);
   out.set_active_runs(cluster.active);
   out.set_max_active_runs(cluster.saved->max_active_runs);
+  if (cluster.saved->fence_delay > absl::ZeroDuration())
+    SetDuration(cluster.saved->fence_delay, out.mutable_fence_delay());
   if (cluster.saved->cordon) *out.mutable_cordon() = *cluster.saved->cordon;
   if (v1::EstimateErrors errors; cluster.load.errors.Describe(&errors))
     *out.mutable_estimate_errors() = std::move(errors);

@@ -33,6 +33,9 @@ struct ClusterView {
   std::shared_ptr<const PutCluster> saved;
   bool is_connected = false;
   absl::Time last_heard;
+  absl::Time lease_end = absl::InfinitePast();  // as in Cluster
+  // The time from which on runs with FAIL_OVER_WHEN_FENCED are given up, see GiveUpTime.
+  absl::Time fenced_at = absl::InfiniteFuture();
   // The time of the scheduler's last answer, from heartbeats.
   std::optional<absl::Time> scheduler_observed_at;
   std::string scheduler_error;

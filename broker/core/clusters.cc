@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "broker/core/impl.h"
+#include "broker/core/leases.h"
 #include "contract/lacks.h"
 #include "contract/sentences.h"
 #include "contract/text.h"
@@ -16,10 +17,14 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-ClusterView ViewOf(const Cluster& cluster) {
+// `lease`: the length of leases.
+ClusterView ViewOf(const Cluster& cluster, absl::Duration lease) {
   ClusterView view;
   view.is_connected = cluster.session.has_value();
   view.last_heard = cluster.last_heard;
+  view.lease_end = cluster.lease_end;
+  view.fenced_at = GiveUpTime(LossRule::kWhenFenced, cluster.lease_end,
+                              std::max(cluster.saved.lease, lease), cluster.saved.fence_delay);
   view.scheduler_observed_at = cluster.scheduler_observed_at;
   view.scheduler_error = cluster.scheduler_error;
   view.scheduler_calls = cluster.scheduler_calls;
@@ -33,6 +38,7 @@ ClusterView ViewOf(const Cluster& cluster) {
 
 bool AreAlike(const ClusterView& a, const ClusterView& b) {
   return a.is_connected == b.is_connected && a.last_heard == b.last_heard &&
+         a.lease_end == b.lease_end && a.fenced_at == b.fenced_at &&
          a.scheduler_observed_at == b.scheduler_observed_at &&
          a.scheduler_error == b.scheduler_error && a.scheduler_calls == b.scheduler_calls &&
          a.cloned_at == b.cloned_at && a.active == b.active && a.held == b.held &&
@@ -62,7 +68,7 @@ std::vector<ShownCluster> Core::Impl::TakeShownClusters(absl::Time now) {
     }
     if (!std::exchange(cluster->waits_to_be_shown, false)) continue;
     cluster->NoteWhetherFull(now);
-    auto view = std::make_shared<ClusterView>(ViewOf(*cluster));
+    auto view = std::make_shared<ClusterView>(ViewOf(*cluster, options_.lease));
     const bool is_as_before = std::exchange(cluster->shows_saved, true);
     view->saved =
         is_as_before ? cluster->shown->saved : std::make_shared<const PutCluster>(cluster->saved);
@@ -75,9 +81,10 @@ std::vector<ShownCluster> Core::Impl::TakeShownClusters(absl::Time now) {
 absl::Status Core::Impl::CheckShown(const Cluster& cluster) const {
   if (cluster.waits_to_be_shown) return absl::OkStatus();
   const bool is_shown =
-      cluster.shown != nullptr && AreAlike(*cluster.shown, ViewOf(cluster)) &&
+      cluster.shown != nullptr && AreAlike(*cluster.shown, ViewOf(cluster, options_.lease)) &&
       cluster.shown->saved->max_active_runs == cluster.saved.max_active_runs &&
       cluster.shown->saved->kind == cluster.saved.kind &&
+      cluster.shown->saved->fence_delay == cluster.saved.fence_delay &&
       cluster.shown->saved->cordon.has_value() == cluster.saved.cordon.has_value() &&
       MessageDifferencer::Equals(cluster.shown->saved->inventory, cluster.saved.inventory);
   if (is_shown) return absl::OkStatus();

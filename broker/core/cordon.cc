@@ -23,8 +23,10 @@ void Core::Impl::On(SetCordon& in, Step& step) {
   }
   if (before || cluster->saved.cordon) {
     ShowSaved(cluster);
+    Open(cluster);
     PutNow(*cluster, step);
   }
+  Drain(cluster, step);
   step.out->effects.push_back(std::move(reply));
 }
 

@@ -42,6 +42,9 @@ struct Options {
   // affects behaviour
   absl::Duration heartbeat_interval = absl::Seconds(5);  // agents' sign of life
   int silent_heartbeats = 3;  // a connection that missed as many is closed
+  // The leases of runs, counted from the last heartbeat that was answered. Longer than an agent may
+  // be silent for a reason that passes: a restart, a change of its network.
+  absl::Duration lease = absl::Minutes(1);
   uint64_t max_queued_jobs =
       10'000'000;  // QUEUED jobs held in memory (<= 700 B each); more are refused
   // QUEUED jobs of one user whose submits say that bounds hold for the user; 0: no bound.
@@ -52,6 +55,14 @@ struct Options {
   // Most requests remembered at the same time, at about 60 B each; more are refused until older
   // ones expire.
   uint64_t max_remembered_requests = 20'000'000;
+  // The least number of runs that may wait in a pool of a cluster without a queue of its own: one
+  // run takes the room that comes free while the broker learns of it, and a large one can have room
+  // kept for it.
+  uint32_t sent_ahead_per_pool = 2;
+  // The least number of runs that may wait in a pool of a cluster with a queue of its own. They can
+  // only start there if they wait there, and what waits there obeys no share and no priority of
+  // Muster's.
+  uint32_t max_waiting_runs_per_pool = 8;
   // affects performance
   // Bounds what one batch adds to a commit and, because each assignment has a spec, to what is read
   // after it.
@@ -122,6 +133,16 @@ struct Hold {
   std::vector<uint64_t> chosen_at = {};
   bool validate_only = false;
 };
+// Lets runs that wait in clusters' queues come back, so that their jobs start where they can start
+// first. Jobs without such a run are left as they are.
+struct Move {
+  Ticket ticket = 0;
+  std::vector<uint64_t> jobs;
+  std::string reason;
+  std::string user;
+  std::vector<uint64_t> chosen_at = {};  // the same as in Cancel
+  bool validate_only = false;
+};
 // Changes what a user may change of a job, whether or not it has ended.
 struct Edit {
   Ticket ticket = 0;
@@ -188,9 +209,9 @@ struct Tick {
   absl::Duration clock_set_by;
 };
 
-using Input =
-    std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, SetCordon, DeleteJobs, SetPlaceLimits,
-                 SetShares, KeepUse, AgentConnected, AgentReported, AgentBeat, AgentGone, Tick>;
+using Input = std::variant<Submit, Cancel, Hold, Move, Edit, ForgetCluster, SetCordon, DeleteJobs,
+                           SetPlaceLimits, SetShares, KeepUse, AgentConnected, AgentReported,
+                           AgentBeat, AgentGone, Tick>;
 
 // ---- effects: carried out in order once the changes of the same Output are on disk
 
@@ -198,7 +219,8 @@ struct SubmitReply {
   Ticket ticket = 0;
   std::variant<v1::SubmitJobsResponse, contract::Refusal> result = {};
 };
-// Answers Cancel, Hold, Edit, ForgetCluster, SetCordon, DeleteJobs, SetPlaceLimits and SetShares.
+// Answers Cancel, Hold, Move, Edit, ForgetCluster, SetCordon, DeleteJobs, SetPlaceLimits and
+// SetShares.
 struct StatusReply {
   Ticket ticket = 0;
   std::optional<contract::Refusal> refusal = {};  // nothing: it was done

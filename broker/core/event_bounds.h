@@ -2,7 +2,7 @@
 // shows a run must fit into one message, whatever an agent, its scheduler or a node's clock makes
 // up.
 //
-// Pure functions, for any thread.
+// These are pure functions, for any thread.
 #ifndef MUSTER_BROKER_CORE_EVENT_BOUNDS_H_
 #define MUSTER_BROKER_CORE_EVENT_BOUNDS_H_
 

@@ -70,6 +70,7 @@ void Core::Impl::ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& 
   NoteReport(cluster, id, *run, before, step.now);
   step.runs.emplace_back(cluster, id);
   if (what == RunStep::kShown) step.changed.insert(id);
+  if (IsKnownToBeHeld(*run)) EndIfHeld(*cluster, *run, step);
   if (what != RunStep::kMoved && what != RunStep::kRestarted) return;
   v1::Transition transition;
   if (what == RunStep::kRestarted) transition.set_kind(v1::TRANSITION_KIND_RESTARTED);
@@ -93,11 +94,17 @@ void Core::Impl::MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step
   Job& job = jobs_.at(id.job);
   const bool wants_another = WantsAnotherRun(run, job);
   const bool is_followed = wants_another && HasRunsLeft(job);
-  if (wants_another && !is_followed && job.runs() > 1)
-    run.mutable_failure()->set_after_runs(job.runs());
+  if (wants_another && !is_followed && CountedRuns(job) > 1)
+    run.mutable_failure()->set_after_runs(CountedRuns(job));
   // The next run is held as this one was to be.
-  if (!is_followed && job.held() && HasBegun(run)) EndLateHold(run, id, job, step);
+  if (!is_followed && job.held() && !job.withdrawn() && HasBegun(run))
+    EndLateHold(run, id, job, step);
+  if (!is_followed && job.withdrawn() && HasBegun(run)) EndLateWithdrawal(run, id, job, step);
   JobChange change{JobEventOf(run, is_followed)};
+  if (job.withdrawn() && change.event == contract::JobEvent::kRunIsCanceled) {
+    change.event = contract::JobEvent::kComesBack;
+    transition.set_kind(v1::TRANSITION_KIND_WITHDRAWN);
+  }
   if (run.has_start_time()) change.start_unix_micros = ToUnixMicros(run.start_time());
   const absl::Time next_run = is_followed ? NextRunTime(job, step) : step.now;
   if (next_run > step.now) change.next_run_unix_micros = absl::ToUnixMicros(next_run);
@@ -106,7 +113,14 @@ void Core::Impl::MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step
   const size_t at = step.out->changes.size();
   if (!Apply(id.job, job, change, std::move(transition), step)) return;
   step.moved[id] = at;
+  CountUsage(run, job, step);
   if (is_followed) TellOfRetry(id.job, job, run, next_run, step);
+}
+
+void Core::Impl::CountUsage(const v1::Run& run, const Job& job, Step& step) const {
+  if (!contract::IsTerminal(run.state())) return;
+  const Group& group = *groups_.at(job.group);
+  step.usage.Add(run, group.requirements, accounts_.NameOf(group.user));
 }
 
 }  // namespace muster::core

@@ -43,11 +43,14 @@ Obstacle WhyNot(const Requirements& job, const ClusterView& cluster,
                                        {.cluster = cluster.name(), .since = cluster.last_heard})};
   }
   const bool is_full = cluster.is_full();
-  Obstacle obstacle{near + (is_full ? 1 : 2), {}};
-  obstacle.reason = is_full ? ClusterFull(cluster)
-                            : contract::MakeReason(v1::STATE_REASON_CODE_ABOUT_TO_BE_PLACED,
-                                                   {.cluster = cluster.name()});
-  if (auto shown = placement::ToShow(EstimateOn(cluster, job, now), cluster.load, now))
+  const placement::Estimate estimate = EstimateOn(cluster, job, now);
+  Obstacle obstacle{near + (is_full ? 1 : estimate.may_go ? 3 : 2), {}};
+  obstacle.reason =
+      is_full ? ClusterFull(cluster)
+              : contract::MakeReason(estimate.may_go ? v1::STATE_REASON_CODE_ABOUT_TO_BE_PLACED
+                                                     : v1::STATE_REASON_CODE_CLUSTER_BUSY,
+                                     {.cluster = cluster.name()});
+  if (auto shown = placement::ToShow(estimate, cluster.load, now))
     *obstacle.reason.mutable_start_estimate() = *std::move(shown);
   return obstacle;
 }

@@ -203,6 +203,8 @@ LackCode LacksKind(const Requirements& job, const PutCluster& cluster) {
   if (job.brings_files && !cluster.inventory.takes_uploads()) return LackCode::kUploads;
   if (job.brings_shell && !cluster.inventory.takes_shell_environment()) return LackCode::kShell;
   if (job.has_secrets && !cluster.inventory.takes_secrets()) return LackCode::kSecrets;
+  if (job.on_loss == LossRule::kWhenFenced && cluster.fence_delay <= absl::ZeroDuration())
+    return LackCode::kFence;
   if (job.gpu_millis % kMillis != 0 && !is_machines) return LackCode::kPartsOfGpus;
   if (!job.machine_file_field.empty() && !is_machines) return LackCode::kMachineFile;
   return LackCode::kNothing;
@@ -333,6 +335,7 @@ placement::Capacity CapacityOf(const Requirements& job, const v1::Pool& pool,
   out.pool = &pool;
   out.knows_nodes = pool.node_groups_size() > 0;
   out.shares_nodes = kind == v1::CLUSTER_KIND_KUBERNETES;
+  out.takes_arrays = kind == v1::CLUSTER_KIND_SLURM;
   const Need need = NeedOf(job, pool, kind);
   bool knows_memory = true;
   for (const v1::NodeGroup& group : pool.node_groups()) {
@@ -341,7 +344,13 @@ placement::Capacity CapacityOf(const Requirements& job, const v1::Pool& pool,
     out.usable.cpu_millis += nodes * group.cpus() * kMillis;
     out.usable.memory_bytes += nodes * group.memory_bytes();
     knows_memory = knows_memory && group.memory_bytes() > 0;
-    if (need.gpus > 0) out.usable.gpu_millis += nodes * GpusFor(need, group) * kMillis;
+    if (need.gpus > 0) {
+      uint64_t all = 0;
+      for (const auto& [type, count] : group.gpus()) all += count;
+      const uint64_t good = GpusFor(need, group);
+      out.usable.gpu_millis += nodes * good * kMillis;
+      out.other_gpu_millis += nodes * (all - good) * kMillis;
+    }
     if (HasAll(need, group)) out.good_nodes += nodes;
   }
   if (!knows_memory) out.usable.memory_bytes = 0;

@@ -34,8 +34,8 @@ struct Fit {
   bool ever() const { return verdict >= Verdict::kNotNow; }
 };
 
-// Reads the cluster's name, kind and inventory. Nodes count whether or not they are up or busy: the
-// cluster's own queue is the place to wait for them.
+// Reads the cluster's name, kind and inventory. Nodes count whether or not they are up or busy: a
+// job may wait for them.
 Fit CheckFit(const Requirements& job, const PutCluster& cluster,
              const contract::PlaceLimits& limits);
 

@@ -33,6 +33,8 @@ void Core::Impl::On(ForgetCluster& in, Step& step) {
 void Core::Impl::DropForgotten() {
   for (; !leaving_.empty() && refits_.AllHaveSeen(*leaving_.front()); leaving_.pop_front()) {
     const ClusterIndex index = leaving_.front()->index;
+    std::erase(unblocking_.opened, leaving_.front());
+    std::erase(unblocking_.clusters, leaving_.front());
     clusters_[index].reset();
     free_indexes_.push_back(index);
   }

@@ -7,10 +7,11 @@
 
 namespace muster::core {
 
-// True of "nvidia.com/gpu", "nvidia.com/mig-1g.5gb", and "gpu" alone.
+// Returns true for "nvidia.com/gpu", "nvidia.com/mig-1g.5gb", and "gpu" alone.
 bool NamesGpuResource(std::string_view type);
 
-// True of "nvidia.com/gpu" and "gpu": where labels tell types, an inventory has the types instead.
+// Returns true for "nvidia.com/gpu" and "gpu": where labels tell types, an inventory has the types
+// instead.
 bool NamesAllGpus(std::string_view type);
 
 }  // namespace muster::core

@@ -42,7 +42,8 @@ void Core::Impl::HoldJob(uint64_t id, Job& job, const Hold& in, Step& step, Keys
   const contract::JobEvent event =
       in.held ? contract::JobEvent::kHold : contract::JobEvent::kRelease;
   if (!Apply(id, job, {event}, std::move(transition), step)) return;
-  if (job.is_on_cluster()) TellOfHold(id, job, keys);
+  // A run that is to come back stays held.
+  if (job.is_on_cluster() && !job.withdrawn()) TellOfHold(id, job, keys);
 }
 
 bool Core::Impl::Waits(uint64_t id, const Job& job) const {

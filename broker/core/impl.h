@@ -27,6 +27,7 @@
 #include "broker/core/refits.h"
 #include "broker/core/request_memory.h"
 #include "broker/core/retry_queue.h"
+#include "broker/core/run_usage.h"
 #include "broker/core/waiting_tree.h"
 #include "contract/place_limits.h"
 #include "contract/refusals.h"
@@ -58,8 +59,12 @@ class Core::Impl {
     absl::flat_hash_map<RunId, size_t> moved = {};
     // Runs that have changed after their latest transition.
     absl::flat_hash_set<RunId> changed = {};
+    // Runs that were given up: nothing more of them is taken.
+    absl::flat_hash_set<RunId> given_up = {};
     // Jobs that fail because of the end of another one, by number: that one.
     absl::flat_hash_map<uint64_t, uint64_t> failed_dependency = {};
+    // The use of runs that have ended.
+    RunUsage usage = {};
   };
 
   // One item of a submit, looked at but not yet accepted.
@@ -193,7 +198,36 @@ class Core::Impl {
   void SendHolds(SessionId session, const std::vector<std::string>& run_keys, bool held,
                  Step& step);
 
+  // ---- withdraw.cc
+  void On(Move& in, Step& step);
+  // True if the job has a run that can be asked back: its cluster has not begun with it, and what
+  // is known of it is later than any earlier hold.
+  bool CanWithdraw(uint64_t id, const Job& job) const;
+  // Asks for the run. It is held first, and ended once its agent has told that it is held.
+  void Withdraw(uint64_t id, Job& job, v1::WithdrawalCause cause, const std::string& user,
+                v1::Evidence evidence, Step& step);
+  // Ends the run if its agent has told that it is held, so that it cannot begin.
+  void EndIfHeld(const Cluster& cluster, const v1::Run& run, Step& step);
+  static bool IsKnownToBeHeld(const v1::Run& run);
+  // Notes that a run has begun although it was to come back: it goes on.
+  void EndLateWithdrawal(const v1::Run& run, RunId id, Job& job, Step& step);
+  // Takes the withdrawal off a job for which it is over.
+  void DropWithdrawal(uint64_t id, const Job& job, Step& step);
+  // Asks back the runs that wait on clusters that are drained.
+  void Drain(Cluster* cluster, Step& step);
+  // Asks back runs that wait for resources while another cluster has room for them.
+  void MoveToRoom(Step& step);
+  // Returns a cluster that has room for the job, and takes runs; null: none has. Not one of
+  // `taken`.
+  Cluster* FindRoomFor(const Job& job, absl::Time now,
+                       const absl::flat_hash_set<Cluster*>& taken) const;
+
   // ---- retry.cc
+  // The number of its runs that count for its rule: those that neither came back nor were given up
+  // with their clusters.
+  static uint32_t CountedRuns(const Job& job) {
+    return uint32_t{job.runs()} - job.returned() - job.fail_overs();
+  }
   // True if the job gets another run after this one, which has ended, if it has runs left.
   bool WantsAnotherRun(const v1::Run& ended, const Job& job) const;
   bool HasRunsLeft(const Job& job) const;
@@ -205,6 +239,19 @@ class Core::Impl {
   void EndWaits(Step& step);
   // Moves all waits by as much as the clock was set, so that what is left of each stays the same.
   void ShiftWaits(absl::Duration by, Step& step);
+
+  // ---- leases.cc, see leases.h
+  // The cluster has been heard: its leases end later.
+  void ExtendLease(Cluster* cluster, absl::Time now);
+  // Answers a heartbeat of an agent that keeps leases.
+  void RenewLeases(Cluster* cluster, SessionId session, uint64_t heartbeat_number, Step& step);
+  // After a restart, leases that were given before it last as long as if they were given now.
+  void BeginLeases(absl::Time now);
+  // Gives up the runs of lost clusters whose jobs want another run, once that is allowed.
+  void FailOver(Step& step);
+  // Returns whether all are given up that were to be; takes the others from `left`.
+  bool GiveUpRuns(Cluster* cluster, LossRule rule, int* left, Step& step);
+  void GiveUpRun(Cluster* cluster, RunId id, v1::Run& run, Step& step);
 
   // ---- clusters.cc
   // Call this when something that a ClusterView shows has changed.
@@ -257,6 +304,8 @@ class Core::Impl {
   // Takes the job to the state that its run now implies, or back to the queue for another run, and
   // records why: `transition` has the evidence and the kind.
   void MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step& step);
+  // Counts what a run that has just ended has used.
+  void CountUsage(const v1::Run& run, const Job& job, Step& step) const;
 
   // ---- starts.cc
   // The part of a run that expectations of its cluster are made from.
@@ -270,6 +319,8 @@ class Core::Impl {
   void NoteReport(Cluster* cluster, RunId id, const v1::Run& run, const RunLook& before,
                   absl::Time now);
   absl::Status CheckLoads() const;
+  // Says how many runs may wait there, once its kind is known.
+  void NotePlaces(Cluster* cluster) const;
 
   // ---- refit.cc
   void On(SetPlaceLimits& in, Step& step);
@@ -290,7 +341,19 @@ class Core::Impl {
                   std::map<SessionId, std::vector<agent::v1::Assignment>>* assignments);
   // Passes the queue over for as long as a quota speaks against its jobs. True: one does.
   bool ParkIfOverQuota(UserQueue* queue);
+  // Returns the first cluster that takes runs, from the place `from` on, which it moves there.
   static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
+
+  // ---- unblock.cc
+  // Something there has ended, begun or changed, so that it may have room, or a place to wait.
+  void Open(Cluster* cluster);
+  // True if one of the clusters has a place to wait at.
+  static bool HasPlaceToWait(const ClusterSet& fits, absl::Time now);
+  // Goes on with the pass over blocked queues until the budget is used up. Returns whether all have
+  // been looked at since clusters have been opened.
+  bool UnblockSome(absl::Time now, int64_t* budget);
+  // True if a cluster of the pass has room for the first job of the queue.
+  bool MayGo(const UserQueue& queue, absl::Time now, int64_t* budget) const;
 
   // ---- queue upkeep, in core.cc
   // True if a QUEUED job stands in its group's line: it is not held, its time has come, and it
@@ -320,6 +383,9 @@ class Core::Impl {
   JobTable jobs_;
   uint64_t queued_ = 0;
   RetryQueue retries_;
+  absl::flat_hash_map<uint64_t, v1::Withdrawal> withdrawals_;  // by job
+  // Runs that wait while another cluster has room for them, and since when.
+  absl::flat_hash_map<RunId, absl::Time> could_start_;
   Dependencies dependencies_;
   Groups groups_;
   Accounts accounts_;
@@ -329,6 +395,12 @@ class Core::Impl {
   absl::Time accounts_kept_ = absl::InfinitePast();
   std::shared_ptr<const contract::PlaceLimits> limits_;  // never null
   Refits refits_;
+  struct Unblocking {
+    std::vector<Cluster*> opened;             // since the pass began
+    std::vector<Cluster*> clusters;           // those that the pass is for
+    std::optional<placement::RoomNeed> last;  // the last class that it has seen; nothing: no pass
+  };
+  Unblocking unblocking_;
   RequestMemory requests_;
   // The job_sequence of ended jobs that were edited lately, deleted jobs among them. Until the
   // readers of the store see an edit, only this tells that another edit, decided before, is out of

@@ -25,6 +25,7 @@ absl::Status CheckGroup(const Group& group) {
     return Wrong("group {} is in a project not its own", group.id);
   }
   if (queue.account->user != group.user || queue.gpus != GpuDemandOf(group.requirements) ||
+      *queue.need != placement::RoomClassOf(group.requirements) ||
       queue.account->project->name != group.requirements.project) {
     return Wrong("group {} is in a queue not its own", group.id);
   }
@@ -44,8 +45,9 @@ absl::Status CheckQueue(const UserQueue& queue, const ProjectQueue& project) {
   if (queue.listed) {
     const Turn first = queue.first_turn();
     const UserTurn right{first.priority, queue.account->score, first.job};
-    const auto listed = project.waiting.find(*queue.listed);
-    if (queue.listed != right || listed == project.waiting.end() || listed->second != &queue) {
+    const auto& list = queue.is_blocked ? project.blocked.waiting : project.open.waiting;
+    const auto listed = list.find(*queue.listed);
+    if (queue.listed != right || listed == list.end() || listed->second != &queue) {
       return Wrong("a queue of project {} is not listed at its turn", name);
     }
   }
@@ -74,7 +76,8 @@ absl::Status CheckLane(const Lane& lane) {
       if (absl::Status status = CheckQueue(queue, project); !status.ok()) return status;
       if (queue.listed) ++waiting;
     }
-    if (waiting != project.waiting.size()) return Wrong("project {} lists too much", name);
+    if (waiting != project.open.waiting.size() + project.blocked.waiting.size())
+      return Wrong("project {} lists too much", name);
   }
   return absl::OkStatus();
 }
@@ -106,6 +109,10 @@ absl::Status Core::Impl::CheckInvariants() const {
       return Wrong("job {} is in another state than its run", id);
     }
   }
+  const auto withdrawn = std::count_if(jobs_.begin(), jobs_.end(),
+                                       [](const auto& each) { return each.second.withdrawn(); });
+  if (static_cast<size_t>(withdrawn) != withdrawals_.size())
+    return Wrong("{} runs are to come back, {} are known", withdrawn, withdrawals_.size());
   uint64_t running = 0;
   for (const auto& [name, cluster] : clusters_by_name_) {
     uint64_t on_cluster = 0;

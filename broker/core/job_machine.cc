@@ -10,6 +10,10 @@ using contract::JobStage;
 
 JobStage PendingStage(const LiveJob& stored) {
   if (stored.cancel_requested) return JobStage::kPendingCanceling;
+  if (stored.withdrawal) {
+    return stored.hold == HoldState::kHeld ? JobStage::kPendingHeldWithdrawn
+                                           : JobStage::kPendingWithdrawn;
+  }
   if (stored.hold == HoldState::kHeld) return JobStage::kPendingHeld;
   return stored.hold == HoldState::kReleased ? JobStage::kPendingReleased : JobStage::kPending;
 }
@@ -45,6 +49,8 @@ Job::Job(const LiveJob& stored)
       runs_(static_cast<uint16_t>(stored.runs)),
       stage_(StageOf(stored)),
       has_started_(stored.start_time.has_value()),
+      returned_(static_cast<uint16_t>(stored.returned_runs)),
+      fail_overs_(static_cast<uint8_t>(stored.fail_overs)),
       priority(static_cast<int16_t>(stored.priority)) {
   if (has_started_) start_unix_micros_ = absl::ToUnixMicros(*stored.start_time);
 }
@@ -57,7 +63,9 @@ bool Job::Apply(const JobChange& change) {
     cluster_ = change.cluster;
     ++runs_;
   }
+  if (change.event == JobEvent::kFailOver) ++fail_overs_;
   if (is_queued()) cluster_ = 0;
+  if (change.event == JobEvent::kComesBack) ++returned_;
   if (change.start_unix_micros && !has_started_) {
     start_unix_micros_ = *change.start_unix_micros;
     has_started_ = true;

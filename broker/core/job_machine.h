@@ -32,6 +32,8 @@ class Job {
   ClusterIndex cluster_ = 0;
   contract::JobStage stage_ = contract::JobStage::kNew;
   bool has_started_ = false;
+  uint16_t returned_ = 0;
+  uint8_t fail_overs_ = 0;
 
  public:
   Job() = default;
@@ -39,9 +41,9 @@ class Job {
   explicit Job(const LiveJob& stored);
 
   // Members that no state depends on.
+  int16_t priority = 0;
   uint32_t group = 0;  // id of its Group
   RequestMemory::Slot request = RequestMemory::kNone;
-  int16_t priority = 0;
 
   // Takes the job to the next stage. False: the table has no such step, and the job is as it was.
   // A kAssign makes the next run the latest one; the first start of a command is kept.
@@ -58,12 +60,17 @@ class Job {
   bool cancel_requested() const { return contract::IsCancelAsked(stage_); }
   bool held() const { return contract::IsHeld(stage_); }
   bool released() const { return contract::IsReleased(stage_); }
+  bool withdrawn() const { return contract::IsWithdrawn(stage_); }
   bool is_queued() const { return state() == v1::JOB_STATE_QUEUED; }
   bool is_on_cluster() const;
   // The hold as it is stored.
   HoldState hold() const;
   uint32_t sequence() const { return sequence_; }  // number of the latest step of its history
   uint16_t runs() const { return runs_; }          // number of the latest run
+  // The number of its runs that were given up with their clusters.
+  uint8_t fail_overs() const { return fail_overs_; }
+  // The number of runs that came back before they began. No retry counts them.
+  uint16_t returned() const { return returned_; }
   // Cluster of the latest run. 0: there is none, or the job waits for the next one.
   ClusterIndex cluster() const { return cluster_; }
   std::optional<int64_t> start_unix_micros() const;  // first start of its command

@@ -1,6 +1,11 @@
 // Decides which queued job goes where: the first job of the project whose turn it is
-// (service_turn.h), to that one of the connected clusters that fit and take runs where it is
-// expected to start first (placement/estimate.h).
+// (service_turn.h), to that one of the connected clusters that fit, take runs and have room for it
+// where it is expected to start first (placement/estimate.h).
+//
+// If none has room, the job stays here, and so do those that need nearly the same: their queue
+// is blocked, and is looked at again when something ends on a cluster of its lane (unblock.cc). A
+// cluster without room still has a few places to wait at; these go to the first jobs in their
+// order, whatever they need, so that the scheduler there can keep nodes free for a large one.
 #include <queue>
 #include <utility>
 
@@ -26,8 +31,9 @@ Cluster* Core::Impl::FirstWithRoom(const ClusterSet& fits, size_t* from) {
 struct Core::Impl::Contender {
   ServiceTurn turn;
   ProjectQueue* project;
-  size_t from = 0;     // clusters of the lane before this one have no room
-  uint64_t entry = 0;  // see ProjectQueue
+  ProjectQueue::List* list;  // of the project: one for room, or one for a place to wait
+  size_t from = 0;           // clusters of the lane before this one take no runs
+  uint64_t entry = 0;        // see ProjectQueue::List
   bool operator>(const Contender& other) const { return other.turn < turn; }
 };
 
@@ -38,18 +44,24 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   DropForgotten();
   int64_t checks = options_.max_fit_checks_per_round;
   RefitSome(&checks);
+  checks = options_.max_fit_checks_per_round;
+  const bool has_unblocked = UnblockSome(now, &checks);
 
   std::priority_queue<Contender, std::vector<Contender>, std::greater<>> contenders;
-  const auto contend = [&](ProjectQueue* project, size_t from) {
-    if (project->empty() || Accounts::IsFull(*project->account)) return;
+  const auto contend = [&](ProjectQueue* project, ProjectQueue::List* list, size_t from) {
+    if (list->empty() || Accounts::IsFull(*project->account)) return;
     if (FirstWithRoom(project->lane->fits, &from) == nullptr) return;
-    project->entry = ++entries_;
-    contenders.push({ServiceTurnOf(*project), project, from, project->entry});
+    list->entry = ++entries_;
+    contenders.push({ServiceTurnOf(*project, *list), project, list, from, list->entry});
   };
   waiting_.ForEachLane([&](Lane* lane) {
     size_t from = 0;
     if (FirstWithRoom(lane->fits, &from) == nullptr) return;
-    for (auto& [name, project] : lane->projects) contend(&project, from);
+    const bool has_place = HasPlaceToWait(lane->fits, now);
+    for (auto& [name, project] : lane->projects) {
+      contend(&project, &project.open, from);
+      if (has_place) contend(&project, &project.blocked, from);
+    }
   });
   std::map<SessionId, std::vector<agent::v1::Assignment>> assignments;
   int assigned = ResendRuns(options_.max_assignments_per_round, step);
@@ -59,27 +71,37 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
     const Contender next = contenders.top();
     contenders.pop();
     ProjectQueue* const project = next.project;
-    if (project->entry != next.entry || project->empty()) continue;
+    ProjectQueue::List* const list = next.list;
+    if (list->entry != next.entry || list->empty()) continue;
     size_t from = next.from;
     if (FirstWithRoom(project->lane->fits, &from) == nullptr) continue;
-    Group* group = project->first_group();
-    if (next.turn != ServiceTurnOf(*project) || ParkIfOverQuota(group->queue)) {
-      contend(project, from);
+    Group* group = list->first_group();
+    if (next.turn != ServiceTurnOf(*project, *list) || ParkIfOverQuota(group->queue)) {
+      contend(project, list, from);
       continue;
     }
     const auto choice = choices.Best(*group, project->lane->fits, &checks);
-    if (!choice) continue;
+    if (!choice) {
+      // Those that were blocked before have no place now either.
+      if (group->queue->is_blocked) continue;
+      waiting_.Block(group->queue);
+      contend(project, list, from);
+      continue;
+    }
     if (Refits::IsStale(*group, *choice->cluster)) {
       Refit(group, &checks);
       choices.Forget(*group);
       // The group may be in another lane now, and the jobs behind this one move up.
-      if (group->queue->project != project) contend(group->queue->project, 0);
-      contend(project, from);
+      ProjectQueue* const now_in = group->queue->project;
+      if (now_in != project) contend(now_in, &now_in->list_of(*group->queue), 0);
+      contend(project, list, from);
       continue;
     }
-    AssignNext(project->first_turn().job, *choice, step, &assignments);
+    AssignNext(list->first_turn().job, *choice, step, &assignments);
     ++assigned;
-    contend(project, from);
+    contend(project, list, from);
+    // The queue has another first job, and is not blocked any more.
+    if (list == &project->blocked) contend(project, &project->open, from);
   }
   for (auto& [session, batch] : assignments) {
     out->effects.push_back(SendAssignments{session, std::move(batch)});
@@ -87,7 +109,8 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   Finish(step);
   // A cluster that the pass has just taken out of all lanes goes in the next round, after the lanes
   // that the pass has emptied.
-  const bool is_done = refits_.is_done() && leaving_.empty() && !dependencies_.has_more();
+  const bool is_done =
+      refits_.is_done() && has_unblocked && leaving_.empty() && !dependencies_.has_more();
   return assigned == options_.max_assignments_per_round || checks <= 0 || !is_done;
 }
 

@@ -11,6 +11,7 @@
 #include "contract/slurm_only.h"
 #include "contract/slurm_options.h"
 #include "contract/storage_uri.h"
+#include "contract/task_array.h"
 
 namespace muster::core {
 namespace {
@@ -62,6 +63,17 @@ ImageNeed ImageOf(const v1::JobSpec& spec) {
   return spec.image().front() == '/' ? ImageNeed::kFile : ImageNeed::kRegistry;
 }
 
+LossRule LossRuleOf(const v1::JobSpec& spec) {
+  switch (spec.on_cluster_loss()) {
+    case v1::CLUSTER_LOSS_POLICY_FAIL_OVER_WHEN_FENCED:
+      return LossRule::kWhenFenced;
+    case v1::CLUSTER_LOSS_POLICY_FAIL_OVER_NOW:
+      return LossRule::kNow;
+    default:
+      return LossRule::kWait;
+  }
+}
+
 }  // namespace
 
 AdmissionPart::AdmissionPart(contract::AdmissionNeeds needs) {
@@ -88,8 +100,10 @@ Requirements RequirementsOf(const v1::JobSpec& spec, uint64_t archive_bytes) {
   out.brings_files = spec.uploads_size() > 0;
   out.brings_shell = contract::HasShellEnvironment(spec);
   out.has_secrets = spec.secrets_size() > 0;
+  if (const auto task = contract::FindArrayTask(spec)) out.is_array_task = task->count > 1;
   out.roles = RolesOf(spec);
   out.image = ImageOf(spec);
+  out.on_loss = LossRuleOf(spec);
   out.machine_file_field = MachineFileField(spec);
   out.retry = contract::RetryRuleOf(spec);
   if (auto needs = contract::AdmissionNeedsOf(spec)) {

@@ -40,6 +40,7 @@ void Core::Impl::RestoreClusters(std::vector<PutCluster> clusters) {
     Cluster* cluster = AddCluster(saved.name);
     cluster->last_heard = saved.last_seen;
     cluster->saved = std::move(saved);
+    NotePlaces(cluster);
   }
 }
 
@@ -66,6 +67,7 @@ void Core::Impl::RestoreJobs(std::vector<Requirements> requirements,
         RestoreGroup(user, &requirements[saved.requirements], &groups[saved.requirements]);
     job.group = group->id;
     ++group->jobs;
+    if (saved.withdrawal && job.withdrawn()) withdrawals_.emplace(saved.id, *saved.withdrawal);
     if (saved.retry_time) retries_.Add(saved.id, absl::ToUnixMicros(*saved.retry_time));
     AwaitAgain(saved);
     jobs_.emplace_hint(jobs_.end(), saved.id, job);

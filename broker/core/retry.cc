@@ -8,25 +8,24 @@
 #include "contract/sentences.h"
 
 namespace muster::core {
-
 bool Core::Impl::WantsAnotherRun(const v1::Run& ended, const Job& job) const {
   return job.Takes(contract::JobEvent::kRetry) &&
          contract::IsWorthAnother(ended, groups_.at(job.group)->requirements.retry);
 }
 
 bool Core::Impl::HasRunsLeft(const Job& job) const {
-  return job.runs() < groups_.at(job.group)->requirements.retry.max_runs;
+  return CountedRuns(job) < groups_.at(job.group)->requirements.retry.max_runs;
 }
 
 absl::Time Core::Impl::NextRunTime(const Job& job, const Step& step) const {
   const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
-  return step.now + contract::BackoffBefore(job.runs() + 1u, rule);
+  return step.now + contract::BackoffBefore(CountedRuns(job) + 1, rule);
 }
 
 void Core::Impl::TellOfRetry(uint64_t id, Job& job, const v1::Run& ended, absl::Time next_run,
                              Step& step) {
   const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
-  std::string why = contract::RunFollows(job.runs() + 1u, rule.max_runs, next_run, ended);
+  std::string why = contract::RunFollows(CountedRuns(job) + 1, rule.max_runs, next_run, ended);
   Truncate(kMaxDetailBytes, &why);
   v1::Transition transition;
   transition.set_kind(v1::TRANSITION_KIND_RETRY);

@@ -136,6 +136,14 @@ RunStep Apply(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
   return MessageDifferencer::Equals(Shown(*run), shown) ? RunStep::kUnseen : RunStep::kShown;
 }
 
+void GiveUp(v1::Failure failure, absl::Time now, v1::Run* run) {
+  run->set_state(v1::RUN_STATE_LOST);
+  *run->mutable_failure() = std::move(failure);
+  SetTimestamp(now, run->mutable_end_time());
+  run->clear_state_reason();
+  run->clear_estimated_start_time();
+}
+
 bool HasBegun(const v1::Run& run) {
   switch (run.state()) {
     case v1::RUN_STATE_STARTING:

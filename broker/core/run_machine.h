@@ -1,7 +1,7 @@
 // A run, and the one way in which it changes: an agent's report is taken over, or refused. The
 // states and their order are drawn in contract/transitions.h.
 //
-// Pure functions, for any thread.
+// These are pure functions, for any thread.
 #ifndef MUSTER_BROKER_CORE_RUN_MACHINE_H_
 #define MUSTER_BROKER_CORE_RUN_MACHINE_H_
 
@@ -35,6 +35,9 @@ bool Accepts(const v1::Run& run, const agent::v1::RunEvent& event);
 // Consequences of the new state, such as an end time, are filled in. The report is used up, except
 // for its evidence. kRefused: the run is as it was.
 RunStep Apply(agent::v1::RunEvent& event, absl::Time now, v1::Run* run);
+
+// The run is LOST because its cluster is, for this reason.
+void GiveUp(v1::Failure failure, absl::Time now, v1::Run* run);
 
 // True if the cluster has begun with the run: nodes are being prepared for it, or its program runs
 // or ran. False: it waits, or ended without a beginning.

@@ -25,9 +25,9 @@ struct ServiceTurn {
   }
 };
 
-// The project must not be empty.
-inline ServiceTurn ServiceTurnOf(const ProjectQueue& project) {
-  const Turn first = project.first_turn();
+// The list, of the project, must not be empty.
+inline ServiceTurn ServiceTurnOf(const ProjectQueue& project, const ProjectQueue::List& list) {
+  const Turn first = list.first_turn();
   return {.priority = first.priority,
           .family_score = project.account->root().family_score,
           .score = project.account->score,

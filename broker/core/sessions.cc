@@ -43,6 +43,14 @@ std::optional<contract::Refusal> CheckHello(const agent::v1::AgentHello& hello) 
   return contract::Refusal{std::move(status)};
 }
 
+// Returns the time after which the nodes have stopped the runs whose leases have ended. Runs that
+// are there may have begun under another agent's, and the longer one counts for all.
+absl::Duration FenceDelayOf(const agent::v1::AgentHello& hello, const Cluster& cluster) {
+  const absl::Duration told = ToDuration(hello.fence_delay());
+  if (told <= absl::ZeroDuration()) return absl::ZeroDuration();
+  return cluster.active > 0 ? std::max(told, cluster.saved.fence_delay) : told;
+}
+
 // Sends a list in messages of at most kMaxPerMessage items.
 template <typename T, typename F>
 void InChunks(const std::vector<T>& all, F send) {
@@ -147,6 +155,10 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   KeepTimes(saved.inventory, step.now, hello.mutable_inventory());
   const bool same_inventory =
       saved.kind == hello.kind() && Essence(saved.inventory) == Essence(hello.inventory());
+  const absl::Duration fence_delay = FenceDelayOf(hello, *cluster);
+  const bool same_fence =
+      (saved.fence_delay > absl::ZeroDuration()) == (fence_delay > absl::ZeroDuration());
+  saved.fence_delay = fence_delay;
   if (saved.journal_id != hello.journal_id()) saved.acked_event_sequence = 0;
   saved.journal_id = hello.journal_id();
   saved.kind = hello.kind();
@@ -158,6 +170,7 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   NoteProcess(cluster, hello.process(), step.now);
   cluster->session = session;
   cluster->last_heard = step.now;
+  ExtendLease(cluster, step.now);
   cluster->scheduler_observed_at.reset();
   cluster->scheduler_error.clear();
   cluster->scheduler_calls.clear();
@@ -165,7 +178,9 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   ShowSaved(cluster);
   PutNow(*cluster, step);
   is_capacity_stale_ = true;
-  if (!same_inventory) refits_.ClusterChanged(cluster);
+  NotePlaces(cluster);
+  Open(cluster);
+  if (!same_inventory || !same_fence) refits_.ClusterChanged(cluster);
 
   SendToAgent send;
   send.session = session;
@@ -215,7 +230,8 @@ void Core::Impl::Reconcile(Cluster* cluster, const agent::v1::AgentHello& hello,
     } else if (!ended) {
       const Job& job = jobs_.at(id.job);
       if (job.cancel_requested()) cancellations.push_back(run->run_key());
-      if (job.held()) holds.push_back(run->run_key());
+      if (job.held() || job.withdrawn()) holds.push_back(run->run_key());
+      if (job.withdrawn() && IsKnownToBeHeld(*run)) cancellations.push_back(run->run_key());
       if (job.released()) freed.push_back(run->run_key());
     }
     ++it;
@@ -250,7 +266,7 @@ int Core::Impl::ResendRuns(int limit, Step& step) {
       assignment.set_may_have_been_launched(true);
       const Job& job = jobs_.at(id.job);
       assignment.set_cancel_requested(job.cancel_requested());
-      assignment.set_held(job.held());
+      assignment.set_held(job.held() || job.withdrawn());
       // The cluster may still hold a run that an agent without its journal finds there.
       if (job.released()) freed.push_back(assignment.run_key());
       ++sent;
@@ -293,6 +309,7 @@ void Core::Impl::On(AgentBeat& in, Step& step) {
   send.session = in.session;
   send.message.mutable_event_ack()->set_sequence(cluster->saved.acked_event_sequence);
   step.out->effects.push_back(std::move(send));
+  RenewLeases(cluster, in.session, beat.number(), step);
 }
 
 void Core::Impl::TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step& step) {
@@ -304,6 +321,8 @@ void Core::Impl::TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step&
   cluster->saved.last_seen = step.now;
   PutNow(*cluster, step);
   is_capacity_stale_ = true;
+  NotePlaces(cluster);
+  Open(cluster);
   refits_.ClusterChanged(cluster);
 }
 
@@ -332,6 +351,7 @@ void Core::Impl::On(Tick& in, Step& step) {
   for (const auto& [name, cluster] : clusters_by_name_) {
     if (in.clock_set_by != absl::ZeroDuration()) {
       cluster->last_heard += in.clock_set_by;
+      cluster->lease_end += in.clock_set_by;
       if (cluster->full_since) *cluster->full_since += in.clock_set_by;
       Show(cluster);
     }
@@ -345,11 +365,15 @@ void Core::Impl::On(Tick& in, Step& step) {
   }
   if (in.clock_set_by != absl::ZeroDuration()) {
     ShiftWaits(in.clock_set_by, step);
+    could_start_.clear();
     accounts_.ShiftClock(in.clock_set_by, step.now);
     accounts_kept_ += in.clock_set_by;
   }
   if (step.now - accounts_kept_ >= kKeepAccounts) KeepAccounts(step);
   EndWaits(step);
+  FailOver(step);
+  for (const auto& [name, cluster] : clusters_by_name_) Drain(cluster, step);
+  MoveToRoom(step);
   constexpr size_t kMaxExpiredPerTick = 100'000;  // about 10 ms
   requests_.Expire(step.now - options_.request_memory, kMaxExpiredPerTick);
 }

@@ -10,6 +10,22 @@
 #include "contract/text.h"
 
 namespace muster::core {
+namespace {
+
+// True if others than Muster decide there which run is next: Slurm, and Kueue.
+bool HasOwnQueue(const PutCluster& cluster) {
+  if (cluster.kind == v1::CLUSTER_KIND_SLURM) return true;
+  const auto& namespaces = cluster.inventory.admission().kubernetes().namespaces();
+  return std::any_of(namespaces.begin(), namespaces.end(),
+                     [](const v1::NamespaceFacts& one) { return one.queues().names_size() > 0; });
+}
+
+}  // namespace
+
+void Core::Impl::NotePlaces(Cluster* cluster) const {
+  cluster->load.places_to_wait = HasOwnQueue(cluster->saved) ? options_.max_waiting_runs_per_pool
+                                                             : options_.sent_ahead_per_pool;
+}
 
 Core::Impl::RunLook Core::Impl::LookAt(const v1::Run& run) {
   RunLook look;
@@ -33,6 +49,8 @@ void Core::Impl::NoteReport(Cluster* cluster, RunId id, const v1::Run& run, cons
   if (before.queues != after.queues) {
     load.CountQueueing(job, after.queues);
     ++cluster->load_version;
+    // A run that begins to queue leaves its room to jobs that fit into the gap.
+    Open(cluster);
   }
   const size_t shape = placement::ShapeOf(job);
   absl::Time& told = load.told[shape];
@@ -50,6 +68,7 @@ void Core::Impl::NoteReport(Cluster* cluster, RunId id, const v1::Run& run, cons
   if (!starts && !after.has_ended) return;
   const auto place = cluster->places.find(id);
   if (starts) {
+    load.starts.Add(now);
     const absl::Time start = ToTime(run.start_time());
     const absl::Duration wait = std::max(absl::ZeroDuration(), start - ToTime(run.assign_time()));
     if (place != cluster->places.end()) load.waits[shape].Add(wait, place->second, now);

@@ -39,9 +39,10 @@ Core::Impl::Step Core::Impl::Begin(absl::Time now, Output* out) {
   accounts_.SetNow(now);
   if (!broker_epoch_put_) {
     broker_epoch_put_ = true;
+    BeginLeases(now);
     out->changes.push_back(PutBrokerEpoch{broker_epoch_});
   }
-  return Step{now, out, {}, {}};
+  return Step{.now = now, .out = out, .jobs = {}, .runs = {}};
 }
 
 void Core::Impl::Record(Step& step, uint64_t id, Job& job, v1::Transition transition) {
@@ -62,6 +63,7 @@ void Core::Impl::Finish(Step& step) {
   SortUnique<std::pair<Cluster*, RunId>>(&step.runs, IsEarlier);
   for (uint64_t id : step.jobs) PutTouchedJob(step, id);
   for (auto [cluster, id] : step.runs) PutTouchedRun(step, cluster, id);
+  for (AddUsage& usage : step.usage.Take()) step.out->changes.push_back(std::move(usage));
   if (!step.has_transitions && step.changed.empty()) return;
   for (const RunId& id : step.changed) step.jobs.push_back(id.job);
   SortUnique<uint64_t>(&step.jobs, [](const auto& a, const auto& b) { return a < b; });
@@ -92,6 +94,7 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
   }
   const bool has_ended = contract::IsTerminal(job.state());
   update.hold = job.hold();
+  update.fail_overs = job.fail_overs();
   if (auto time = retries_.TimeOf(id)) update.retry_time = absl::FromUnixMicros(*time);
   if (has_ended) {
     // A job that ends while it is QUEUED ends with no run.
@@ -108,7 +111,7 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
 void Core::Impl::PutTouchedRun(Step& step, Cluster* cluster, RunId id) {
   auto it = cluster->runs.find(id);
   const uint64_t sequence = step.changed.contains(id) ? next_sequence_++ : 0;
-  if (it->second->logs_complete()) {
+  if (it->second->logs_complete() || step.given_up.contains(id)) {
     step.out->changes.push_back(PutRun{id.job, std::move(*it->second), /*is_last=*/true, sequence});
     cluster->runs.erase(it);
   } else {

@@ -6,7 +6,6 @@
 #include "broker/core/impl.h"
 #include "broker/core/rerun_id.h"
 #include "broker/core/submit_batch.h"
-#include "broker/core/submit_warnings.h"
 #include "contract/refusals.h"
 #include "contract/sentences.h"
 #include "contract/slurm_only.h"
@@ -49,11 +48,9 @@ void Core::Impl::On(Submit& in, Step& step) {
   }
   v1::SubmitJobsResponse response;
   response.mutable_responses()->Reserve(static_cast<int>(candidates.size()));
-  Warner warner(clusters_by_name_, *limits_);
   for (Candidate& candidate : candidates) {
     v1::SubmitJobResponse* reply = response.add_responses();
     reply->set_repeated_request(!candidate.is_new());
-    if (candidate.is_new()) warner.Warn(*candidate.spec, candidate.requirements, reply);
     if (in.validate_only) continue;
     if (candidate.same_as) candidate.job = candidates[*candidate.same_as].job;
     if (candidate.job == 0) {

@@ -1,8 +1,9 @@
-// Conversions between absl::Time and google.protobuf.Timestamp, to the microsecond; finer parts are
-// dropped.
+// Conversions between absl's times and protobuf's. Timestamps are to the microsecond; finer parts
+// are dropped.
 #ifndef MUSTER_BROKER_CORE_TIMESTAMPS_H_
 #define MUSTER_BROKER_CORE_TIMESTAMPS_H_
 
+#include <google/protobuf/duration.pb.h>
 #include <google/protobuf/timestamp.pb.h>
 
 #include <cstdint>
@@ -32,6 +33,16 @@ inline int64_t ToUnixMicros(const google::protobuf::Timestamp& timestamp) {
 
 inline absl::Time ToTime(const google::protobuf::Timestamp& timestamp) {
   return absl::FromUnixMicros(ToUnixMicros(timestamp));
+}
+
+inline void SetDuration(absl::Duration duration, google::protobuf::Duration* out) {
+  absl::Duration rest;
+  out->set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &rest));
+  out->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+}
+
+inline absl::Duration ToDuration(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
 
 }  // namespace muster::core

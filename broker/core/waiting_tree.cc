@@ -24,7 +24,10 @@ void WaitingTree::Relist(UserQueue* queue) {
     const Turn first = queue->first_turn();
     turn = UserTurn{first.priority, queue->account->score, first.job};
   }
-  List(queue, turn, &queue->listed, &queue->project->waiting);
+  const bool has_another_first =
+      queue->listed && (queue->waiting.empty() || queue->first_turn().job != queue->listed->job);
+  if (queue->is_blocked && has_another_first) return Unblock(queue);
+  List(queue, turn, &queue->listed, &queue->project->list_of(*queue).waiting);
 }
 
 void WaitingTree::Join(Group* group, ClusterSet fits) {
@@ -44,13 +47,14 @@ void WaitingTree::Join(Group* group, ClusterSet fits) {
   ProjectQueue& project = lane->projects[group->requirements.project];
   project.lane = lane.get();
   project.account = account->project;
-  GpuDemand gpus = GpuDemandOf(group->requirements);
-  const auto [at, is_new] = project.queues.try_emplace({account->user, gpus});
+  const auto [at, is_new] =
+      project.queues.try_emplace({account->user, placement::RoomClassOf(group->requirements)});
   UserQueue& queue = at->second;
   if (is_new) {
     queue.project = &project;
     queue.account = account;
-    queue.gpus = std::move(gpus);
+    queue.gpus = GpuDemandOf(group->requirements);
+    queue.need = &at->first.second;
     account->queues.push_back(&queue);
   }
   ++queue.groups;
@@ -72,6 +76,29 @@ void WaitingTree::Refresh(Group* group) {
   Relist(group->queue);
 }
 
+void WaitingTree::Block(UserQueue* queue) {
+  if (queue->is_blocked) return;
+  List(queue, std::optional<UserTurn>(), &queue->listed, &queue->project->open.waiting);
+  std::vector<UserQueue*>& alike = blocked_[*queue->need];
+  queue->is_blocked = true;
+  queue->blocked_at = static_cast<uint32_t>(alike.size());
+  alike.push_back(queue);
+  Relist(queue);
+}
+
+void WaitingTree::Unblock(UserQueue* queue) {
+  if (!queue->is_blocked) return;
+  List(queue, std::optional<UserTurn>(), &queue->listed, &queue->project->blocked.waiting);
+  const auto at = blocked_.find(*queue->need);
+  std::vector<UserQueue*>& alike = at->second;
+  alike[queue->blocked_at] = alike.back();
+  alike[queue->blocked_at]->blocked_at = queue->blocked_at;
+  alike.pop_back();
+  if (alike.empty()) blocked_.erase(at);
+  queue->is_blocked = false;
+  Relist(queue);
+}
+
 void WaitingTree::Relist(const UserAccount& account) {
   for (UserQueue* queue : account.queues) Relist(queue);
 }
@@ -81,6 +108,7 @@ void WaitingTree::RelistAll() {
 }
 
 void WaitingTree::Park(UserQueue* queue, Account* account) {
+  Unblock(queue);
   queue->parked_by = account;
   account->parked.push_back(queue);
   Relist(queue);
@@ -96,7 +124,7 @@ void WaitingTree::Unpark(Account* account) {
 }
 
 void WaitingTree::UnparkAll() {
-  accounts_.ForEachUserAccount([](UserAccount* account) {
+  accounts_.ForEachUserAccount([this](UserAccount* account) {
     for (UserQueue* queue : account->queues) {
       if (queue->parked_by == nullptr) continue;
       std::erase(queue->parked_by->parked, queue);
@@ -108,9 +136,10 @@ void WaitingTree::UnparkAll() {
 
 void WaitingTree::Drop(UserQueue* queue) {
   if (queue->parked_by != nullptr) std::erase(queue->parked_by->parked, queue);
+  Unblock(queue);
   std::erase(queue->account->queues, queue);
   ProjectQueue* const project = queue->project;
-  project->queues.erase(std::pair(queue->account->user, GpuDemand(queue->gpus)));
+  project->queues.erase(ProjectQueue::Key(queue->account->user, *queue->need));
   if (!project->queues.empty()) return;
   Lane* const lane = project->lane;
   lane->projects.erase(project->account->name);

@@ -1,6 +1,6 @@
 // Knows which job is next: the queued jobs stand in a tree, and each level knows its first job.
 //
-//   clusters that fit     project              user, GPUs          requirements          jobs
+//   clusters that fit     project              user, class         requirements          jobs
 //
 //   Lane {a, b} ───┬───  "vision" ───┬───  ada, 8 h100 ───┬───  Group: 8 h  ───────  17, 21, 40
 //                  │                 │                    └───  Group: 1 h  ───────  18
@@ -13,9 +13,12 @@
 // compares the projects of the lanes with room, by their turns (service_turn.h); within a project
 // the users' queues stand in the order in which they are served.
 //
-// A user's queue has the jobs that are alike to quotas: of one user, and with the same GPUs. One
-// that would exceed a quota is *parked*: its groups stay, and it is passed over until something of
-// that quota is free.
+// A user's queue has the jobs that are alike to quotas and nearly alike to room: of one user, and
+// of one class of needs (placement/need.h). One that would exceed a quota is *parked*: its groups
+// stay, and it is passed over until something of that quota is free. One whose first job no cluster
+// of its lane has room for is *blocked*: it stands in a list of its own until a cluster has room
+// for its first job (place.cc). The first of that list is next where a cluster has a place to wait,
+// whatever is needed.
 //
 // Owner: the core's thread.
 #ifndef MUSTER_BROKER_CORE_WAITING_TREE_H_
@@ -36,6 +39,7 @@
 #include "broker/core/accounts.h"
 #include "broker/core/cluster.h"
 #include "broker/core/groups.h"
+#include "broker/core/placement/need.h"
 
 namespace muster::core {
 
@@ -60,7 +64,7 @@ struct UserTurn {
   }
 };
 
-// The groups of one user in one project and lane, with the same demand for GPUs.
+// The groups of one user in one project and lane, of one class of needs.
 struct UserQueue {
   ProjectQueue* project = nullptr;
   UserAccount* account = nullptr;
@@ -69,6 +73,9 @@ struct UserQueue {
   absl::btree_map<Turn, Group*> waiting;
   std::optional<UserTurn> listed;  // its place in its project; nothing: it does not wait
   Account* parked_by = nullptr;    // the account whose quota is reached; null: it may be served
+  bool is_blocked = false;         // no cluster of its lane had room when it was looked at
+  uint32_t blocked_at = 0;         // its place among the blocked ones of its class
+  const placement::RoomNeed* need = nullptr;  // its class; never null
 
   Group* first_group() const { return waiting.begin()->second; }
   Turn first_turn() const { return waiting.begin()->first; }
@@ -78,18 +85,27 @@ struct UserQueue {
 struct ProjectQueue {
   Lane* lane = nullptr;
   ProjectAccount* account = nullptr;
-  // By user and demand; each has at least one group, or is about to be dropped. The map's nodes are
-  // stable, because groups point to them.
-  std::map<std::pair<UserIndex, GpuDemand>, UserQueue> queues;
-  absl::btree_map<UserTurn, UserQueue*> waiting;
-  // The entry of the present round of placement that counts, among those that name this project.
-  uint64_t entry = 0;
+  using Key = std::pair<UserIndex, placement::RoomNeed>;
+  // The queues that wait, in their order.
+  struct List {
+    absl::btree_map<UserTurn, UserQueue*> waiting;
+    // The entry of the present round of placement that counts, among those that name this list.
+    uint64_t entry = 0;
 
-  bool empty() const { return waiting.empty(); }
-  // The project must not be empty.
-  UserQueue* first_queue() const { return waiting.begin()->second; }
-  Group* first_group() const { return first_queue()->first_group(); }
-  Turn first_turn() const { return first_queue()->first_turn(); }
+    bool empty() const { return waiting.empty(); }
+    // The list must not be empty.
+    UserQueue* first_queue() const { return waiting.begin()->second; }
+    Group* first_group() const { return first_queue()->first_group(); }
+    Turn first_turn() const { return first_queue()->first_turn(); }
+  };
+
+  // Each has at least one group, or is about to be dropped. The map's nodes are stable, because
+  // groups point to them.
+  std::map<Key, UserQueue> queues;
+  List open;
+  List blocked;
+
+  List& list_of(const UserQueue& queue) { return queue.is_blocked ? blocked : open; }
 };
 
 struct Lane {
@@ -120,6 +136,13 @@ class WaitingTree {
   // Serves those of the account's queues again that no quota speaks against any more.
   void Unpark(Account* account);
   void UnparkAll();
+  // No cluster of its lane has room for the first job of the queue. The queue waits, until it has
+  // another first job or Unblock is called.
+  void Block(UserQueue* queue);
+  void Unblock(UserQueue* queue);
+  // The blocked queues by their classes.
+  using Blocked = absl::btree_map<placement::RoomNeed, std::vector<UserQueue*>>;
+  const Blocked& blocked() const { return blocked_; }
 
   // Removes lanes, projects and queues without groups. They stay when their last group leaves, so
   // that a round of placement may point to them.
@@ -131,12 +154,13 @@ class WaitingTree {
   }
 
  private:
-  static void Relist(UserQueue* queue);
+  void Relist(UserQueue* queue);
   void Drop(UserQueue* queue);
 
   Accounts& accounts_;
   std::map<ClusterSet, std::unique_ptr<Lane>> lanes_;
   std::vector<UserQueue*> emptied_;  // queues that may have no groups any more
+  Blocked blocked_;
 };
 
 }  // namespace muster::core

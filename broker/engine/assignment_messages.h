@@ -28,11 +28,12 @@ class AssignmentMessages {
   // Fills in the specs and users that are in memory. False: some are not in memory.
   bool FillFromMemory(std::vector<agent::v1::Assignment>& assignments);
 
-  // Any thread. Fills in what is still missing: spec, user and nodes to avoid. The environment
-  // tells how the jobs ended that depends_on names. An error means that the store cannot be read.
+  // Any thread may use it. Fills in what is still missing: spec, user and nodes to avoid. The
+  // environment tells how the jobs ended that depends_on names. An error means that the store
+  // cannot be read.
   static absl::Status FillFromStore(const store::Store& store,
                                     std::vector<agent::v1::Assignment>& assignments);
-  // Any thread. All assignments must be filled in.
+  // Any thread may use it. All assignments must be filled in.
   static std::vector<agent::v1::ConnectResponse> Pack(
       std::vector<agent::v1::Assignment> assignments);
 

@@ -27,8 +27,8 @@ class Carrier {
   ~Carrier();
 
   void Start();
-  // Store thread. Blocks while kMaxWaiting others wait, so that slow effects delay the commits, the
-  // core and in the end the clients.
+  // Runs on the store thread. It blocks while kMaxWaiting others wait, so that slow effects delay
+  // the commits, the core and in the end the clients.
   void Post(core::Output committed);
   // Carries out what was posted, then ends the thread. No Post may follow.
   void Stop();

@@ -198,6 +198,8 @@ ChangeFeed::Steps ChangeFeed::StepsOf(const core::Changes& changes) {
       step_of(run->job, false).runs.push_back(run);
     } else if (const auto* usage = std::get_if<core::PutUsage>(&change)) {
       step_of(usage->job, false).usages.push_back(usage);
+    } else if (const auto* withdrawal = std::get_if<core::PutWithdrawal>(&change)) {
+      step_of(withdrawal->job, false).withdrawal = withdrawal;
     }
   }
   return steps;
@@ -331,6 +333,8 @@ void ChangeFeed::AddTransition(const core::AppendTransition& change, const Step&
   }
   const bool is_last = &change == step.transitions.back();
   if (is_last && step.update != nullptr) Apply(*step.update, &known->job);
+  if (is_last && step.withdrawal != nullptr && step.withdrawal->withdrawal)
+    *known->job.mutable_withdrawal() = *step.withdrawal->withdrawal;
   if (is_last && step.edit != nullptr)
     SetEditable(step.edit->priority, step.edit->labels, &known->job);
   Show(transition.sequence(), &transition, run, known, entries);

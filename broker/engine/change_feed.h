@@ -59,6 +59,7 @@ class ChangeFeed {
     const core::EditJob* edit = nullptr;
     std::vector<const core::PutRun*> runs;
     std::vector<const core::PutUsage*> usages;
+    const core::PutWithdrawal* withdrawal = nullptr;
   };
   using Steps = std::vector<std::pair<uint64_t, Step>>;
 

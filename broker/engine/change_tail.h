@@ -1,8 +1,8 @@
 // The latest changes of jobs, for watchers to read at their own pace. A change is kept as the bytes
 // of its message, made once and shared by all who send it.
 //
-// Any thread. The effects thread appends; a watcher that has fallen behind the tail reads the
-// store.
+// Any thread may use it. The effects thread appends; a watcher that has fallen behind the tail
+// reads the store.
 #ifndef MUSTER_BROKER_ENGINE_CHANGE_TAIL_H_
 #define MUSTER_BROKER_ENGINE_CHANGE_TAIL_H_
 

@@ -44,14 +44,14 @@ class Committer {
   ~Committer();
 
   void Start();
-  // Core thread. Blocks while too much waits.
+  // Runs on the core thread. It blocks while too much waits.
   void Offer(core::Output output);
   struct Counts {
     uint64_t commits = 0;    // commits since the start
     uint64_t rows = 0;       // rows in all of them
     uint64_t most_rows = 0;  // rows in the largest commit since the last call
   };
-  // Any thread.
+  // Any thread may use it.
   Counts TakeCounts();
   // Commits what waits, carries it out, then ends the thread. No Offer may follow.
   void Stop();

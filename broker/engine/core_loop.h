@@ -1,7 +1,7 @@
 // The loop around the core, without its threads: one turn handles the inputs that have come. The
 // engine drives it with an inbox and this machine's clocks, the simulation with virtual ones.
 //
-// Pure and single-threaded. Owner: the engine's core thread.
+// It is pure and single-threaded. Owner: the engine's core thread.
 #ifndef MUSTER_BROKER_ENGINE_CORE_LOOP_H_
 #define MUSTER_BROKER_ENGINE_CORE_LOOP_H_
 

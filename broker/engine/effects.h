@@ -48,7 +48,7 @@ class Effects {
   Effects(const store::Store* store, ChangeFeed* feed, ClusterBoard* clusters, UseBoard* uses,
           AgentSessions* agents, JobsChanged jobs_changed);
 
-  // Main thread; Start comes before the first CarryOut, Stop after the last.
+  // They run on the main thread; Start comes before the first CarryOut, Stop after the last.
   void Start();
   void Stop();
 

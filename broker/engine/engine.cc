@@ -78,11 +78,17 @@ void Engine::Cancel(core::Cancel request, StatusDone done) {
 
 void Engine::Hold(core::Hold request, StatusDone done) { Ask(std::move(request), std::move(done)); }
 
+void Engine::Move(core::Move request, StatusDone done) { Ask(std::move(request), std::move(done)); }
+
 void Engine::CancelChosen(core::Cancel request, ChosenDone done) {
   Ask(std::move(request), std::move(done));
 }
 
 void Engine::HoldChosen(core::Hold request, ChosenDone done) {
+  Ask(std::move(request), std::move(done));
+}
+
+void Engine::MoveChosen(core::Move request, ChosenDone done) {
   Ask(std::move(request), std::move(done));
 }
 

@@ -72,9 +72,11 @@ class Engine {
   void Submit(core::Submit request, SubmitDone done);
   void Cancel(core::Cancel request, StatusDone done);
   void Hold(core::Hold request, StatusDone done);
-  // The same two for requests with chosen_at.
+  void Move(core::Move request, StatusDone done);
+  // The same three for requests with chosen_at.
   void CancelChosen(core::Cancel request, ChosenDone done);
   void HoldChosen(core::Hold request, ChosenDone done);
+  void MoveChosen(core::Move request, ChosenDone done);
   void Edit(core::Edit request, StatusDone done);
   void ForgetCluster(std::string name, StatusDone done);
   void SetCordon(core::SetCordon request, StatusDone done);

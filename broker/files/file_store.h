@@ -5,8 +5,8 @@
 // file's modification time is the time of its last use, so that a restart forgets nothing and no
 // table has to agree with the directory.
 //
-// Any thread; all methods do blocking file I/O. Each directory belongs to one process: its opener
-// holds the lock of the state directory.
+// Any thread may use it. All methods do blocking file I/O. Each directory belongs to one process:
+// its opener holds the lock of the state directory.
 #ifndef MUSTER_BROKER_FILES_FILE_STORE_H_
 #define MUSTER_BROKER_FILES_FILE_STORE_H_
 

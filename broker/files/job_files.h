@@ -1,7 +1,7 @@
 // Checks whether all files that a job brings along are here.
 //
-// Any thread; it does blocking file I/O: up to about 0.2 s for a tree of the most entries, next to
-// nothing for one that was looked at a moment ago.
+// Any thread may use it. It does blocking file I/O: up to about 0.2 s for a tree of the most
+// entries, next to nothing for one that was looked at a moment ago.
 #ifndef MUSTER_BROKER_FILES_JOB_FILES_H_
 #define MUSTER_BROKER_FILES_JOB_FILES_H_
 

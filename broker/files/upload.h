@@ -1,7 +1,7 @@
 // One client's files on their way into the store: announced one after the other, checked while they
 // are written, and kept in batches, so that one wait for the disk serves many small files.
 //
-// One thread at a time; it does blocking file I/O.
+// One thread at a time may use it. It does blocking file I/O.
 #ifndef MUSTER_BROKER_FILES_UPLOAD_H_
 #define MUSTER_BROKER_FILES_UPLOAD_H_
 

@@ -21,8 +21,8 @@ namespace muster::logs {
 
 struct Order;
 
-// One log. A thread holds `mutex` to change it; readers look at the atomics: the state first, then
-// the size, which is final once the state is.
+// Holds one log. A thread holds `mutex` to change it; readers look at the atomics: the state first,
+// then the size, which is final once the state is.
 struct Log {
   Mutex mutex;
   std::atomic<LogState> state = LogState::kOpen;
@@ -81,7 +81,7 @@ class JobCache {
   absl::StatusOr<FoundJob> Survey(uint64_t job);
   void SurveyDone();
 
-  // Size of all logs; complete once the survey is over.
+  // Is the size of all logs; complete once the survey is over.
   std::atomic<int64_t>& total_bytes() { return total_bytes_; }
   std::atomic<int64_t>& total_jobs() { return total_jobs_; }
 

@@ -152,6 +152,15 @@ void ReplayCluster::End(size_t job) {
   running_.erase(found);
 }
 
+bool ReplayCluster::TakeBack(size_t job) {
+  const auto waiting = std::find_if(queue_.begin(), queue_.end(),
+                                    [job](const Waiting& one) { return one.job == job; });
+  if (waiting == queue_.end()) return false;
+  demand_ -= WeightOf(*waiting->ask);
+  queue_.erase(waiting);
+  return true;
+}
+
 bool ReplayCluster::CouldRun(const TraceJob& job) const {
   Nodes nodes = empty_;
   return nodes.Take(job).has_value();

@@ -72,6 +72,8 @@ class ReplayCluster {
   // Starts what fits, and returns it.
   std::vector<size_t> StartWhatFits(absl::Duration now);
   void End(size_t job);
+  // Takes back a job that has not started. False: it has, or is not here.
+  bool TakeBack(size_t job);
 
   const std::string& name() const { return name_; }
   const Nodes& nodes() const { return nodes_; }

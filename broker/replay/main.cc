@@ -34,6 +34,7 @@ struct Flags {
   bool whole_gpus = false;
   std::vector<std::string> policies;
   uint64_t seed = 1;
+  PlacesToWait places;
   bool json = false;
   std::string picture;
 };
@@ -105,7 +106,7 @@ absl::Status Run(const Flags& flags) {
   std::vector<Figures> all;
   for (const std::string& name : flags.policies) {
     const auto policy = PolicyNamed(name);
-    const auto replayed = ReplayTrace(*fleet, *trace, *policy, flags.seed);
+    const auto replayed = ReplayTrace(*fleet, *trace, *policy, flags.seed, flags.places);
     if (!replayed.ok()) return replayed.status();
     TellRefusals(name, *replayed);
     all.push_back(FiguresOf(*fleet, *trace, *replayed, name));
@@ -160,6 +161,11 @@ int Main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember(names));
   app.add_option("--seed", flags.seed, "of the policy random")->capture_default_str();
+  app.add_option("--max-waiting-runs", flags.places.own_queue,
+                 "runs that the policy muster lets wait on a cluster of kind slurm")
+      ->capture_default_str();
+  app.add_option("--sent-ahead", flags.places.others, "the same on the other clusters")
+      ->capture_default_str();
   app.add_flag("--json", flags.json, "print JSON");
   app.add_option("--picture", flags.picture, "write an SVG of the waits there");
   CLI11_PARSE(app, argc, argv);

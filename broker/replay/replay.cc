@@ -27,6 +27,8 @@ constexpr std::string_view kNames[] = {"muster",       "random",        "least-l
 
 // An agent tells a change of its inventory no more often than this.
 constexpr absl::Duration kBeatInterval = absl::Seconds(10);
+// The broker looks for runs that could start elsewhere as often, while some job waits.
+constexpr absl::Duration kTickInterval = absl::Seconds(15);
 
 v1::JobSpec SpecOf(const TraceJob& job, const std::string& cluster) {
   v1::JobSpec spec;
@@ -48,17 +50,26 @@ v1::JobSpec SpecOf(const TraceJob& job, const std::string& cluster) {
   return spec;
 }
 
-// One replay: events in the order of their times, and after those of one time a round of placement.
+// Makes one replay: events in the order of their times, and after those of one time a round of
+// placement.
 class Replay {
  public:
-  Replay(const Fleet& fleet, const Trace& trace, Policy policy, uint64_t seed)
-      : fleet_(fleet), trace_(trace), chooser_(policy, fleet, seed) {
+  Replay(const Fleet& fleet, const Trace& trace, Policy policy, uint64_t seed,
+         const PlacesToWait& places)
+      : fleet_(fleet),
+        trace_(trace),
+        chooser_(policy, fleet, seed),
+        takes_back_(policy == Policy::kMuster) {
     result_.outcomes.resize(trace.jobs.size());
     for (const FleetCluster& cluster : fleet.clusters) clusters_.emplace_back(cluster);
     sequences_.resize(clusters_.size());
     tells_.resize(clusters_.size());
     core::Options options;
     options.heartbeat_interval = absl::Hours(24 * 365);  // nobody falls silent here
+    constexpr uint32_t kAll = 1'000'000'000;
+    const bool waits_here = policy == Policy::kMuster;
+    options.max_waiting_runs_per_pool = waits_here ? places.own_queue : kAll;
+    options.sent_ahead_per_pool = waits_here ? places.others : kAll;
     core::Restored restored;
     restored.instance = "rply";
     core_ = std::make_unique<core::Core>(options, std::move(restored));
@@ -88,7 +99,7 @@ class Replay {
   }
 
  private:
-  enum class Kind : uint8_t { kArrival, kEnd, kBeat };
+  enum class Kind : uint8_t { kArrival, kEnd, kBeat, kTick };
   struct Event {
     absl::Duration at;
     uint64_t order;
@@ -125,6 +136,9 @@ class Replay {
         return Arrive(event.index);
       case Kind::kEnd:
         return End(event.index);
+      case Kind::kTick:
+        ticks_ = false;
+        return Tell(core::Tick{});
       case Kind::kBeat:
         tells_[event.index] = false;
         agent::v1::AgentHeartbeat beat;
@@ -199,6 +213,11 @@ class Replay {
         }
       }
       TellWhoWaits();
+      more |= TakeBackAsked();
+    }
+    if (takes_back_ && !waiting_.empty() && !ticks_) {
+      ticks_ = true;
+      At(now_ + kTickInterval, Kind::kTick, 0);
     }
     core_->TakeShownClusters(Clock());
   }
@@ -211,6 +230,27 @@ class Replay {
       event.mutable_state_reason()->set_code(v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES);
       Report(homes_.at(index), std::move(event));
     }
+  }
+
+  // A cluster that is told to hold a run that has not started says so, and ends it when it is told.
+  bool TakeBackAsked() {
+    bool any = false;
+    for (const std::string& key : std::exchange(to_hold_, {})) {
+      const size_t index = index_of_key_.at(key);
+      if (!clusters_[homes_.at(index)].TakeBack(index)) continue;
+      agent::v1::RunEvent event = NewsOf(index, v1::RUN_STATE_PENDING);
+      event.mutable_state_reason()->set_code(v1::STATE_REASON_CODE_HELD);
+      Report(homes_.at(index), std::move(event));
+      any = true;
+    }
+    for (const std::string& key : std::exchange(to_end_, {})) {
+      const size_t index = index_of_key_.at(key);
+      agent::v1::RunEvent event = NewsOf(index, v1::RUN_STATE_CANCELED);
+      event.set_logs_complete(true);
+      Report(homes_.at(index), std::move(event));
+      any = true;
+    }
+    return any;
   }
 
   void Start(size_t cluster, size_t index) {
@@ -239,6 +279,13 @@ class Replay {
     for (core::Effect& effect : out.effects) {
       if (auto* reply = std::get_if<core::SubmitReply>(&effect)) OnReply(*reply);
       if (auto* sent = std::get_if<core::SendAssignments>(&effect)) OnAssignments(*sent);
+      if (const auto* told = std::get_if<core::SendToAgent>(&effect)) {
+        const auto& holds = told->message.holds();
+        if (holds.held())
+          to_hold_.insert(to_hold_.end(), holds.run_keys().begin(), holds.run_keys().end());
+        const auto& ends = told->message.cancellations().run_keys();
+        to_end_.insert(to_end_.end(), ends.begin(), ends.end());
+      }
       if (const auto* closed = std::get_if<core::CloseAgent>(&effect)) OnClosed(*closed);
     }
   }
@@ -261,6 +308,7 @@ class Replay {
       const size_t index = jobs_.at(assignment.job_id());
       homes_[index] = cluster;
       keys_[index] = assignment.run_key();
+      index_of_key_[assignment.run_key()] = index;
       result_.outcomes[index].cluster = clusters_[cluster].name();
       clusters_[cluster].Submit(index, trace_.jobs[index], now_);
       arrived_.push_back(index);
@@ -286,6 +334,10 @@ class Replay {
   std::map<size_t, size_t> homes_;   // cluster of each job that one has
   std::map<size_t, std::string> keys_;
   std::set<size_t> waiting_;
+  std::map<std::string, size_t> index_of_key_;
+  std::vector<std::string> to_hold_, to_end_;  // run keys
+  const bool takes_back_;                      // the policy may move runs that wait
+  bool ticks_ = false;                         // a tick is due
   std::vector<size_t> arrived_;  // at clusters, which have not told yet whether they wait
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   uint64_t last_order_ = 0;
@@ -307,10 +359,10 @@ std::optional<Policy> PolicyNamed(std::string_view name) {
 }
 
 absl::StatusOr<Replayed> ReplayTrace(const Fleet& fleet, const Trace& trace, Policy policy,
-                                     uint64_t seed) {
-  if (policy != Policy::kOneCluster) return Replay(fleet, trace, policy, seed).Run();
+                                     uint64_t seed, const PlacesToWait& places) {
+  if (policy != Policy::kOneCluster) return Replay(fleet, trace, policy, seed, places).Run();
   const Fleet one = AsOneCluster(fleet);
-  return Replay(one, trace, policy, seed).Run();
+  return Replay(one, trace, policy, seed, places).Run();
 }
 
 }  // namespace muster::replay

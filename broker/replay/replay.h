@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "broker/core/core.h"
 #include "broker/replay/fleet.h"
 #include "broker/replay/trace.h"
 
@@ -36,7 +37,7 @@ std::optional<Policy> PolicyNamed(std::string_view name);
 
 // The fate of a job of the trace.
 struct Outcome {
-  // From the first arrival on; nothing: the broker refused it.
+  // It counts from the first arrival on; nothing: the broker refused it.
   std::optional<absl::Duration> start;
   std::string refusal;  // why it was refused
   // The start that the broker expected when it chose the cluster; nothing: it expected none.
@@ -50,9 +51,16 @@ struct Replayed {
   double idle_gpu_seconds = 0;
 };
 
+// The places to wait that the policy kMuster has: see core::Options. Jobs of the others wait where
+// they were sent at their arrival.
+struct PlacesToWait {
+  uint32_t own_queue = core::Options().max_waiting_runs_per_pool;
+  uint32_t others = core::Options().sent_ahead_per_pool;
+};
+
 // INTERNAL: the core refused what should work.
 absl::StatusOr<Replayed> ReplayTrace(const Fleet& fleet, const Trace& trace, Policy policy,
-                                     uint64_t seed);
+                                     uint64_t seed, const PlacesToWait& places = {});
 
 }  // namespace muster::replay
 

@@ -20,7 +20,7 @@ struct TraceJob {
   // The limit that its user gave; zero: none. Clusters fill gaps by it, not by run_time.
   absl::Duration time_limit;
   uint32_t nodes = 1;
-  // For each node. `gpu_millis`: thousandths of a GPU.
+  // These are for each node. `gpu_millis` is in thousandths of a GPU.
   uint64_t cpu_millis = 0;
   uint64_t memory_bytes = 0;
   uint64_t gpu_millis = 0;

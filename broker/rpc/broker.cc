@@ -52,6 +52,7 @@ constexpr const char* kServices[] = {"muster.v1.JobsService",
                                      "muster.v1.SecretsService",
                                      "muster.v1.ProjectsService",
                                      "muster.v1.AuditService",
+                                     "muster.v1.UsageService",
                                      "muster.agent.v1.AgentLinkService",
                                      "muster.agent.v1.LogLinkService",
                                      "muster.agent.v1.FileLinkService",
@@ -208,7 +209,7 @@ class RunningBroker final : public Broker {
   }
 
  private:
-  // Blocks for the disk.
+  // It blocks for the disk.
   void WriteTokenUses() {
     const absl::Status status = tokens_->WriteUses();
     if (status.ok()) return;
@@ -216,7 +217,7 @@ class RunningBroker final : public Broker {
              {{"error", std::string(ToStd(status.message()))}});
   }
 
-  // Blocks for the disk.
+  // It blocks for the disk.
   void RemoveSecrets() {
     const absl::Status status = RemoveSpentSecrets(MakeUseCases());
     if (status.ok()) return;
@@ -297,6 +298,7 @@ class RunningBroker final : public Broker {
     services_.push_back(MakeSecretLinkService(context));
     services_.push_back(MakeProjectsService(context));
     services_.push_back(MakeAuditService(context));
+    services_.push_back(MakeUsageService(context));
     services_.push_back(MakeAgentLinkService(context));
     services_.push_back(MakeLogLinkService(context));
     services_.push_back(MakeFileLinkService(context));

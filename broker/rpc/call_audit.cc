@@ -51,7 +51,7 @@ std::string CredentialOf(const Principal& caller) {
   }
 }
 
-// One call, from its request to its answer.
+// Follows one call from its request to its answer.
 class CallRecorder final : public grpc::experimental::Interceptor {
  public:
   CallRecorder(CallAudit* audit, ServerRpcInfo* call, AuditRule rule)

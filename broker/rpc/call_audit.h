@@ -35,7 +35,7 @@ class CallAudit {
   CallAudit(audit::AuditLog* log, bool audits_log_reads)
       : log_(*log), audits_log_reads_(audits_log_reads) {}
 
-  // For the builder of the server.
+  // Is for the builder of the server.
   static std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeFactory(
       CallAudit* audit);
 

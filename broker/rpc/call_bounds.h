@@ -28,7 +28,7 @@ class CallBounds {
 
   explicit CallBounds(const UserBounds& bounds);
 
-  // For the builder of the server: tells when a call has ended.
+  // Is for the builder of the server: it tells when a call has ended.
   static std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeFactory(
       CallBounds* bounds);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -15,6 +16,12 @@
 
 namespace muster::broker {
 namespace {
+
+// A second and a day.
+constexpr uint64_t kLeastLeaseMs = 1000;
+constexpr uint64_t kMostLeaseMs = 86'400'000;
+// One or two heartbeats may be late or lost.
+constexpr int kHeartbeatsOfALease = 3;
 
 absl::Status Invalid(std::string_view text) { return absl::InvalidArgumentError(ToAbsl(text)); }
 
@@ -160,6 +167,17 @@ std::vector<Setting> AuditSettings(Config* config) {
   };
 }
 
+Setting LeaseSetting(Config* config) {
+  return {"lease_ms",
+          "how long runs may go on without a word from their agent, if their jobs fail over then, "
+          "in ms, up to 1d; at least three heartbeat_intervals [60000]",
+          [config](const std::string& value) -> absl::Status {
+            return Number(kLeastLeaseMs, kMostLeaseMs, 10, [](Config& c, uint64_t n) {
+              c.lease = absl::Milliseconds(static_cast<int64_t>(n));
+            })(*config, value);
+          }};
+}
+
 }  // namespace
 
 std::vector<Setting> SettingsOf(Config* config) {
@@ -203,6 +221,7 @@ std::vector<Setting> SettingsOf(Config* config) {
       {"heartbeat_interval", "how often agents give a sign of life [5s]",
        into(Duration(absl::Seconds(1),
                      [](Config& c, absl::Duration d) { c.broker.core.heartbeat_interval = d; }))},
+      LeaseSetting(config),
       {"request_memory", "how long a request_id outlives its job [1d]",
        into(Duration(absl::Seconds(1),
                      [](Config& c, absl::Duration d) { c.broker.core.request_memory = d; }))},
@@ -212,6 +231,14 @@ std::vector<Setting> SettingsOf(Config* config) {
        "maximum number of waiting jobs of one user; others are refused; 0: no bound [1000000]",
        into(Number(0, kAny, 10,
                    [](Config& c, uint64_t n) { c.broker.core.max_queued_jobs_per_user = n; }))},
+      {"max_waiting_runs_per_pool",
+       "runs that may wait for room in a pool of Slurm or Kueue; others wait in the broker [8]",
+       into(Number(1, 100'000, 10,
+                   [](Config& c, uint64_t n) { c.broker.core.max_waiting_runs_per_pool = n; }))},
+      {"sent_ahead_per_pool",
+       "runs that may wait for room in a pool of machines, or of Kubernetes without Kueue [2]",
+       into(Number(1, 100'000, 10,
+                   [](Config& c, uint64_t n) { c.broker.core.sent_ahead_per_pool = n; }))},
       {"shares.half_life",
        "time after which what a project has used counts half as much in its share [7d]",
        into(Duration(absl::Minutes(1),
@@ -246,6 +273,19 @@ std::vector<Setting> SettingsOf(Config* config) {
   for (Setting& setting : OidcSettings(config)) settings.push_back(std::move(setting));
   for (Setting& setting : AuditSettings(config)) settings.push_back(std::move(setting));
   return settings;
+}
+
+absl::Status FinishLease(Config* config) {
+  core::Options& core = config->broker.core;
+  const absl::Duration least = kHeartbeatsOfALease * core.heartbeat_interval;
+  core.lease = config->lease.value_or(std::max(core.lease, least));
+  if (core.lease >= least) return absl::OkStatus();
+  return Invalid(fmt::format(
+      "lease_ms: {} is shorter than three heartbeats (heartbeat_interval: "
+      "{}), so that runs would end although their agent is well; give at "
+      "least {}, or a shorter heartbeat_interval",
+      absl::ToInt64Milliseconds(core.lease), contract::FormatDuration(core.heartbeat_interval),
+      absl::ToInt64Milliseconds(least)));
 }
 
 }  // namespace muster::broker

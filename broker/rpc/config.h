@@ -2,9 +2,12 @@
 #ifndef MUSTER_BROKER_RPC_CONFIG_H_
 #define MUSTER_BROKER_RPC_CONFIG_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "broker/files/file_store.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/broker.h"
@@ -15,15 +18,20 @@ namespace muster::broker {
 struct Config {
   std::string state_dir;  // required
   bool json_logs = false;
-  std::string log_level = "info";  // debug, info, warning, error
-  BrokerOptions broker;            // all options except socket_path
-  std::string oidc_ca_file;        // read by FinishOidc
+  std::string log_level = "info";       // debug, info, warning, error
+  BrokerOptions broker;                 // all options except socket_path
+  std::optional<absl::Duration> lease;  // read by FinishLease; nothing: a minute, or longer
+  std::string oidc_ca_file;             // read by FinishOidc
   logs::Options logs;
   files::Options files;
 };
 
 // Returns every setting; they write into `config`.
 std::vector<Setting> SettingsOf(Config* config);
+
+// Sets the length of leases. INVALID_ARGUMENT if they are too short beside heartbeats. To be called
+// once all settings are read.
+absl::Status FinishLease(Config* config);
 
 }  // namespace muster::broker
 

@@ -45,6 +45,7 @@ std::unique_ptr<grpc::Service> MakeSecretsService(const Context& context);
 std::unique_ptr<grpc::Service> MakeSecretLinkService(const Context& context);
 std::unique_ptr<grpc::Service> MakeProjectsService(const Context& context);
 std::unique_ptr<grpc::Service> MakeAuditService(const Context& context);
+std::unique_ptr<grpc::Service> MakeUsageService(const Context& context);
 std::unique_ptr<grpc::Service> MakeAgentLinkService(const Context& context);
 std::unique_ptr<grpc::Service> MakeLogLinkService(const Context& context);
 std::unique_ptr<grpc::Service> MakeFileLinkService(const Context& context);

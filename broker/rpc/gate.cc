@@ -46,6 +46,7 @@ constexpr Door kDoors[] = {
     {"/muster.v1.IdentityService/GetLoginInfo", Caller::kAnyone},
     {"/muster.v1.IdentityService/", Caller::kPerson},
     {"/muster.v1.AuditService/", Caller::kPerson},
+    {"/muster.v1.UsageService/", Caller::kPerson},
     {"/muster.v1.ProjectsService/", Caller::kPerson},
     {"/muster.v1.SecretsService/", Caller::kPerson},
     {"/grpc.health.v1.Health/Watch", Caller::kPerson},

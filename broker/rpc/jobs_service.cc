@@ -119,6 +119,12 @@ class JobsService : public ServiceBase {
     return Change(JobChange::kRelease, call, in, out);
   }
 
+  grpc::ServerUnaryReactor* MoveJobs(grpc::CallbackServerContext* call,
+                                     const v1::MoveJobsRequest* in,
+                                     v1::MoveJobsResponse* out) override {
+    return Change(JobChange::kMove, call, in, out);
+  }
+
   grpc::ServerUnaryReactor* CountJobs(grpc::CallbackServerContext* call,
                                       const v1::CountJobsRequest* in,
                                       v1::CountJobsResponse* out) override {

@@ -211,6 +211,7 @@ int Main(int argc, char** argv) {
   if (!config_file.empty()) status = ApplyYamlFile(config_file, kProgram, settings);
   if (status.ok()) status = ApplyEnvironment(std::getenv, kProgram, settings);
   if (status.ok()) status = ApplyFlags(flags, settings);
+  if (status.ok()) status = FinishLease(&config);
   if (status.ok()) status = FinishOidc(&config);
   config.broker.audit.settings = TextOfGiven(given);
   if (!status.ok()) return Fail(status, kExitUsage);

@@ -1,6 +1,7 @@
 // The questions that one agent has been sent and has not answered.
 //
-// Any thread. Each `done` is called once, without locks held: with the answer, or with an error.
+// Any thread may use it. Each `done` is called once, without locks held: with the answer, or with
+// an error.
 #ifndef MUSTER_BROKER_RPC_PENDING_QUESTIONS_H_
 #define MUSTER_BROKER_RPC_PENDING_QUESTIONS_H_
 

@@ -1,7 +1,7 @@
 // Registers every open stream: counts them, wakes them once a second, ends those whose token has
 // ended, and all of them at shutdown.
 //
-// Any thread. One thread of its own calls Tick.
+// Any thread may use it. One thread of its own calls Tick.
 #ifndef MUSTER_BROKER_RPC_STREAM_REGISTRY_H_
 #define MUSTER_BROKER_RPC_STREAM_REGISTRY_H_
 

@@ -29,7 +29,7 @@ class SecretFile {
   // Database::ToStatus.
   static absl::StatusOr<std::unique_ptr<SecretFile>> Open(const std::string& path);
 
-  // OK of each of these: it is on disk.
+  // OK of each of these means that it is on disk.
   absl::StatusOr<std::vector<Record>> Load();
   absl::Status Put(const Record& record, const Sealed& sealed);
   absl::Status SetJob(const Id& id, uint64_t job);

@@ -1,6 +1,6 @@
 // All secrets of a broker: their names in memory, their values sealed in a file.
 //
-// Any thread. Find and List never wait for the disk; all others do.
+// Any thread may use it. Find and List never wait for the disk; all others do.
 #ifndef MUSTER_BROKER_SECRETS_SECRETS_H_
 #define MUSTER_BROKER_SECRETS_SECRETS_H_
 

@@ -45,6 +45,7 @@ class StepsSoFar {
   uint32_t last_started_run_ = 0;  // or may have: the run itself knows; 0: none
   v1::JobState state_ = v1::JOB_STATE_UNSPECIFIED;
   bool is_held_ = false;
+  bool is_withdrawn_ = false;
   bool is_cancel_asked_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/core/timestamps.h"
 #include "contract/failures.h"
 #include "contract/retry.h"
 #include "contract/sentences.h"
@@ -34,6 +35,12 @@ v1::StateReason WhyHeld(const v1::Run* latest, const v1::Job& job) {
   if (!is_placed || latest->state_reason().code() == v1::STATE_REASON_CODE_HELD)
     return contract::MakeReason(v1::STATE_REASON_CODE_HELD);
   return contract::HoldAsked(WhyOfRun(*latest, job));
+}
+
+v1::StateReason Withdrawing(const v1::Job& job) {
+  return contract::MakeReason(
+      v1::STATE_REASON_CODE_WITHDRAWING,
+      {.cluster = job.cluster(), .since = core::ToTime(job.withdrawal().create_time())});
 }
 
 }  // namespace
@@ -91,6 +98,7 @@ void ShowState(const v1::Run* latest, v1::Job* job) {
       *job->mutable_state_reason() = contract::RetryDelay(*latest, job->retry_time());
   }
   if (job->held()) *job->mutable_state_reason() = WhyHeld(latest, *job);
+  if (job->has_withdrawal()) *job->mutable_state_reason() = Withdrawing(*job);
   if (job->cancel_requested() && !contract::IsTerminal(job->state()))
     *job->mutable_state_reason() = contract::CancelAsked(job->state_reason());
 }

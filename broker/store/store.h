@@ -17,6 +17,7 @@
 #include "broker/core/changes.h"
 #include "broker/core/core.h"
 #include "broker/store/scope.h"
+#include "broker/store/usage_query.h"
 #include "contract/filter.h"
 #include "contract/job_order.h"
 #include "muster/v1/job.pb.h"
@@ -145,6 +146,9 @@ class Store {
   // of the caller's names. JOB_STATE_UNSPECIFIED: there is no such job, or it was deleted.
   virtual absl::StatusOr<std::vector<v1::JobState>> GetStates(
       absl::Span<const uint64_t> ids) const = 0;
+  // The use of the jobs in the scope, also of those that were deleted.
+  virtual absl::StatusOr<UsageRows> ListUsage(const Scope& scope,
+                                              const UsageQuery& query) const = 0;
   // Returns the jobs of one RerunJobs by number: those from `first` on that have this request id.
   virtual absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
       const Scope& scope, uint64_t first, const std::string& request_id) const = 0;

@@ -1,36 +1,13 @@
 #include "clients/cli/audit_flags.h"
 
-#include <fmt/format.h>
-
 #include <string>
 
-#include "absl/time/clock.h"
 #include "clients/cli/options.h"
 #include "clients/cli/people_flags.h"
-#include "contract/characters.h"
-#include "contract/text.h"
-#include "contract/units.h"
+#include "clients/cli/time_flag.h"
 
 namespace muster::cli {
 namespace {
-
-// A time in RFC 3339, or a duration before now.
-absl::Time ReadTime(const std::string& flag, const std::string& text) {
-  absl::Time time;
-  std::string error;
-  if (absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return time;
-  const absl::StatusOr<absl::Duration> before = contract::ParseDuration(text);
-  if (before.ok()) return absl::Now() - *before;
-  throw CLI::ValidationError(
-      flag, fmt::format("{} is neither a duration, e.g. 2d, nor a time, e.g. 2026-01-31T09:00:00Z",
-                        contract::Quoted(text)));
-}
-
-void AddTime(CLI::App* sub, const std::string& flag, const std::string& description,
-             absl::Time* out) {
-  AddText(sub, flag, "TIME", description,
-          [flag, out](const std::string& text) { *out = ReadTime(flag, text); });
-}
 
 void AddVerify(CLI::App* audit, Invocation* out) {
   CLI::App* verify = audit->add_subcommand(

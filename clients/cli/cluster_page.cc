@@ -203,6 +203,9 @@ std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* de
   page.Line("No answer", OneLine(cluster.scheduler_error()), Colour::kYellow);
   if (cluster.has_cordon())
     page.Line("Cordon", OneLine(contract::CordonText(cluster.cordon())), Colour::kYellow);
+  if (cluster.has_fence_delay())
+    page.Line("Fence", contract::FormatDuration(absl::Seconds(cluster.fence_delay().seconds())) +
+                           " after the end of a lease");
   page.Line("Runs",
             fmt::format("{} of at most {}", cluster.active_runs(), cluster.max_active_runs()));
   if (cluster.has_estimate_errors())

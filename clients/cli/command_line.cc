@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 
 #include "clients/cli/audit_flags.h"
@@ -136,7 +135,7 @@ class Grammar {
               [&spec](int64_t priority) { spec.priority = static_cast<int32_t>(priority); });
     // A plan submits nothing, so that there is nothing to wait for or to name.
     if (sub->get_name() == "plan") return;
-    AddJobsBefore(sub, &spec);
+    AddDependenciesAndLoss(sub, &spec);
     sub->add_flag("--wait", out_.wait,
                   "Wait for the end; exit with 0 (succeeded), 10 (failed), 11 (canceled) or 12 "
                   "(cluster failed)");
@@ -208,14 +207,14 @@ class Grammar {
   void AddShowAndCancel() {
     AddJobs(Sub("show", Verb::kShow, "Show jobs and their runs with all details", "show 42"), true,
             &out_.jobs);
-    CLI::App* cancel = Sub("cancel", Verb::kCancel, "Cancel jobs",
+    AddChoiceAndReason(Sub("cancel", Verb::kCancel, "Cancel jobs",
                            "cancel 42 --reason 'wrong data'\n  muster cancel '43_*'\n  muster "
-                           "cancel --filter 'state = QUEUED AND label.team = a' --dry-run");
-    AddChoiceAndReason(cancel);
+                           "cancel --filter 'state = QUEUED AND label.team = a' --dry-run"));
     AddJobs(Sub("why", Verb::kWhy, "Say why jobs wait or failed, or how they ended", "why 42"),
             false, &out_.jobs);
     AddChoiceAndReason(Sub("hold", Verb::kHold, "Keep waiting jobs from starting", "hold 42"));
     AddChoiceAndReason(Sub("release", Verb::kRelease, "Let held jobs start", "release 42"));
+    AddChoiceAndReason(Sub("move", Verb::kMove, "Take jobs back from clusters' queues", "move 42"));
     AddUpdateAndRerun();
   }
 
@@ -413,6 +412,7 @@ std::string Inconsistency(const Invocation& call, bool has_command) {
     case Verb::kCancel:
     case Verb::kHold:
     case Verb::kRelease:
+    case Verb::kMove:
     case Verb::kRerun:
       if (call.jobs.empty() == call.filter.empty()) {
         return call.jobs.empty() ? "name at least one job by its number, or give --filter"

@@ -20,7 +20,7 @@
 namespace muster::cli {
 namespace {
 
-// Room for comments; more is not a configuration.
+// That leaves room for comments; more is not a configuration.
 constexpr size_t kMaxConfigBytes = 64 << 10;
 
 struct FileConfig {

@@ -25,7 +25,7 @@ constexpr size_t kMaxWatched = 1000;
 // for a broker that says neither.
 constexpr auto kLogGrace = std::chrono::seconds(60);
 
-// One thread for each rank of a run, each passing its log on to the end.
+// Has one thread for each rank of a run, which passes its log on to the end.
 class LogFollowers {
  public:
   LogFollowers(Session* session, const LogChoice& choice) : session_(*session), choice_(choice) {}

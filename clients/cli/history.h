@@ -12,7 +12,7 @@
 
 namespace muster::cli {
 
-// Every transition of the job so far, the oldest first.
+// Returns every transition of the job so far, the oldest first.
 absl::Status ForEachTransition(client::Client& client, uint64_t job,
                                const std::function<void(const v1::Transition&)>& visit);
 absl::StatusOr<std::vector<v1::Transition>> HistoryOf(client::Client& client, uint64_t job);

@@ -17,6 +17,7 @@
 #include "muster/v1/job_spec.pb.h"
 #include "muster/v1/jobs_service.pb.h"
 #include "muster/v1/signal_jobs.pb.h"
+#include "muster/v1/usage_service.pb.h"
 
 namespace muster::cli {
 
@@ -39,6 +40,7 @@ enum class Verb {
   kCopy,
   kHold,
   kRelease,
+  kMove,
   kWhy,
   kPlan,
   kClusters,
@@ -62,6 +64,7 @@ enum class Verb {
   kProjectArchive,
   kAuditList,
   kAuditVerify,
+  kUsage,
   // These need no broker.
   kContextList,
   kContextUse,
@@ -83,6 +86,7 @@ enum class Verb {
 // the user has written them.
 struct SpecFlags {
   std::optional<std::string> name, project, pool, gpus, cpus, memory, time, workdir, image;
+  std::optional<std::string> on_cluster_loss;
   std::optional<uint32_t> nodes;
   std::optional<int32_t> priority;
   std::vector<std::string> clusters, env, labels, mounts, secrets, secret_files;
@@ -102,7 +106,7 @@ struct JobRef {
   bool is_every_task = false;      // likewise
 };
 
-// One column of a count.
+// Describes one column of a count.
 struct CountBy {
   v1::JobGrouping grouping = v1::JOB_GROUPING_UNSPECIFIED;
   std::string label;  // with JOB_GROUPING_LABEL
@@ -163,6 +167,14 @@ struct AuditFlags {
   std::string known;  // SEQ:HASH
 };
 
+// Flags of the verb usage. Empty and the ends of time: not given.
+struct UsageFlags {
+  std::vector<v1::UsageGrouping> by;
+  std::string project, user, cluster;
+  absl::Time since = absl::InfinitePast();
+  absl::Time until = absl::InfiniteFuture();
+};
+
 struct Invocation {
   Verb verb = Verb::kVersion;
   // of every verb
@@ -216,6 +228,7 @@ struct Invocation {
   SignalFlags signal;
   ProjectFlags project;
   AuditFlags audit;
+  UsageFlags usage;
   // sbatch and the like, sky: what is behind the verb
   std::vector<std::string> words;
 };

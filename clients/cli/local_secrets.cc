@@ -51,7 +51,7 @@ absl::Status SentSecrets::Send(const client::JobFile& file) {
 }
 
 void LeaveOutLocalSecrets(client::JobFile* file) {
-  // From behind: the places of the others stay right.
+  // It begins at the end, so that the places of the others stay right.
   std::for_each(file->local_secrets.rbegin(), file->local_secrets.rend(),
                 [&](const client::LocalSecret& secret) {
                   auto* uses = file->specs[secret.job].mutable_secrets();

@@ -166,12 +166,15 @@ void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs) {
       ->type_name("");
 }
 
-void AddJobsBefore(CLI::App* verb, SpecFlags* spec) {
+void AddDependenciesAndLoss(CLI::App* verb, SpecFlags* spec) {
   AddRepeated(verb, "--after", "ID[,ID...]", "Start once these jobs have succeeded", &spec->after);
   AddRepeated(verb, "--after-failed", "ID[,ID...]",
               "Start once these jobs have failed or were canceled", &spec->after_failed);
   AddRepeated(verb, "--after-ended", "ID[,ID...]", "Start once these jobs have ended, in any way",
               &spec->after_ended);
+  AddText(verb, "--on-cluster-loss", "POLICY",
+          "If the job's cluster is lost: wait, fail_over_when_fenced or fail_over_now [wait]",
+          [spec](const std::string& policy) { spec->on_cluster_loss = policy; });
 }
 
 void AddCountBy(CLI::App* verb, std::vector<CountBy>* by) {

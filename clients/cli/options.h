@@ -45,8 +45,9 @@ void AddJobPath(CLI::App* verb, std::vector<JobRef>* jobs, std::string* path);
 // Jobs by their numbers; runs of theirs (42.1) too if `runs`.
 void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs);
 
-// Jobs that have to end before this one starts, by their numbers.
-void AddJobsBefore(CLI::App* verb, SpecFlags* spec);
+// Jobs that have to end before this one starts, by their numbers, and the rule for the loss of its
+// cluster.
+void AddDependenciesAndLoss(CLI::App* verb, SpecFlags* spec);
 
 // Adds the option that says what to count by: state, cluster, user, project, label=KEY; several
 // with commas between them.

@@ -15,6 +15,7 @@
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
 #include "contract/counted.h"
+#include "contract/lost_clusters.h"
 #include "contract/roles.h"
 #include "contract/shell_environment.h"
 #include "contract/states.h"
@@ -132,6 +133,8 @@ void AppendSpec(const v1::JobSpec& spec, Page* page) {
   page->Line("After", DependenciesText(spec));
   page->Line("Clusters", Harmless(fmt::format("{}", fmt::join(spec.placement().clusters(), ", "))));
   page->Line("Pool", Harmless(spec.placement().pool()));
+  if (spec.on_cluster_loss() != v1::CLUSTER_LOSS_POLICY_UNSPECIFIED)
+    page->Line("Cluster lost", contract::Name(spec.on_cluster_loss()));
   page->Line("Image", Harmless(spec.image()));
   if (spec.has_kubernetes()) {
     page->Label("Kubernetes");
@@ -239,6 +242,7 @@ void AppendRun(const v1::Job& job, const v1::Run& run, const Style& style, absl:
   page->Line("Results", Harmless(run.results_directory()));
   if (run.has_progress()) page->Line("Progress", ProgressText(run.progress(), now));
   page->Line("Reason", OneLine(run.state_reason().message()));
+  page->Time("Lease ends", run.lease_end_time(), now);
   page->Time("Assigned", run.assign_time(), now);
   if (run.has_start_estimate())
     page->Line("Estimate", EstimateText(run.start_estimate(), ToTime(run.assign_time())));

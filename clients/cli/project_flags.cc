@@ -11,6 +11,7 @@
 #include "clients/cli/options.h"
 #include "clients/cli/people_flags.h"
 #include "clients/cli/quotas.h"
+#include "clients/cli/usage_flags.h"
 #include "contract/characters.h"
 #include "contract/project_shares.h"
 #include "contract/text.h"
@@ -103,6 +104,7 @@ void AddMemberRole(CLI::App* sub, ProjectFlags* flags) {
 }  // namespace
 
 void AddProjectVerbs(CLI::App* app, Invocation* out) {
+  AddUsageVerb(app, out);
   ProjectFlags* const flags = &out->project;
   CLI::App* list = app->add_subcommand("projects", "List the projects that you may see");
   list->footer(Footer("projects"));

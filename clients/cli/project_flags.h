@@ -8,7 +8,7 @@
 
 namespace muster::cli {
 
-// projects, project create|show|set|add|remove|archive.
+// projects, project create|show|set|add|remove|archive, and usage.
 void AddProjectVerbs(CLI::App* app, Invocation* out);
 
 }  // namespace muster::cli

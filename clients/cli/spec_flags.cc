@@ -7,6 +7,7 @@
 #include "clients/cli/invocation.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/lost_clusters.h"
 #include "contract/parts.h"
 #include "contract/secrets.h"
 #include "contract/text.h"
@@ -156,6 +157,15 @@ absl::Status SpecFlags::ApplyTo(v1::JobSpec* spec) const {
   if (priority) spec->set_priority(*priority);
   if (!clusters.empty()) {
     spec->mutable_placement()->mutable_clusters()->Assign(clusters.begin(), clusters.end());
+  }
+  if (on_cluster_loss) {
+    const v1::ClusterLossPolicy policy = contract::ClusterLossPolicyOf(*on_cluster_loss);
+    if (policy == v1::CLUSTER_LOSS_POLICY_UNSPECIFIED) {
+      return Bad("--on-cluster-loss",
+                 fmt::format("{} is no policy; use wait, fail_over_when_fenced or fail_over_now",
+                             contract::Quoted(*on_cluster_loss)));
+    }
+    spec->set_on_cluster_loss(policy);
   }
   if (absl::Status status = AddPairs("--env", env, spec->mutable_env()); !status.ok()) {
     return status;

@@ -151,7 +151,7 @@ absl::StatusOr<v1::SubmitJobsResponse> SendOnce(Session& session, const client::
   if (!request.ok()) return request.status();
   auto response = SendRequests(session, *request);
   if (response.ok()) return response;
-  return ForTheUser(AtItsPlace(response.status(), jobs.places), session.call, flags);
+  return ForTheUser(response.status(), session.call, flags);
 }
 
 // Returns whether the broker lacks files that are here to be uploaded.
@@ -243,25 +243,6 @@ absl::Status CheckSpec(const v1::JobSpec& spec, const FieldFlags& flags) {
     errors.Add(Typed(violation.field(), flags), violation.description());
   }
   return errors.ToStatus();
-}
-
-absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& places,
-                        size_t first_job) {
-  const auto info = contract::GetErrorInfo(status);
-  if (!info || info->reason() != "FIELD_NOT_HONOURED") return status;
-  const auto field = info->metadata().find("field");
-  if (field == info->metadata().end()) return status;
-  std::string_view names = field->second;
-  const size_t job = TakeJob(first_job, &names);
-  std::string text;
-  while (!names.empty()) {
-    const std::string_view name = names.substr(0, names.find(','));
-    names.remove_prefix(std::min(names.size(), name.size() + 1));
-    const std::string place = places.Find(job, name);
-    if (!place.empty())
-      text += fmt::format("{}: {}: is not honoured yet\n", place, contract::JobFileName(name));
-  }
-  return absl::UnimplementedError(fmt::format("{}{}", text, ToStd(status.message())));
 }
 
 std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::JobFile jobs,

@@ -19,14 +19,9 @@ FieldFlags JobFlags();
 // them. Otherwise the exit code, after the error has been written.
 std::variant<client::JobFile, int> AskedFor(Session& session);
 
-// A spec that the broker would refuse is refused here without a round trip; what is not honoured
-// yet is left to the broker, which may be newer. The bad fields are named by their flags.
+// A spec that the broker would refuse is refused here without a round trip. The bad fields are
+// named by their flags.
 absl::Status CheckSpec(const v1::JobSpec& spec, const FieldFlags& flags);
-
-// An answer that names fields which are not honoured yet, with their places in the file. `job`:
-// which job of the file it is about, unless it says so itself.
-absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& places,
-                        size_t job = 0);
 
 // Sends the jobs, all or none, under the request id of the command line or a new one, after the
 // files that they bring along; of files, validate_only says only how many these are. Otherwise the

@@ -10,7 +10,7 @@
 
 namespace muster::cli {
 
-// Thread-safe.
+// Any thread may use it.
 class Terminal {
  public:
   // Looks at the standard streams and at NO_COLOR and TERM.

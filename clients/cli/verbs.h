@@ -56,6 +56,7 @@ int Check(Session& session);
 int Forget(Session& session);
 int Hold(Session& session);
 int Release(Session& session);
+int Move(Session& session);
 int Why(Session& session);
 int Plan(Session& session);
 // These two need the context that the broker comes from. The session of Login has no credential.
@@ -72,6 +73,7 @@ int DeleteSecret(Session& session);
 int Projects(Session& session);
 int ListAudit(Session& session);
 int VerifyAudit(Session& session);
+int Usage(Session& session);
 
 // The verbs of `muster context`, which need no broker.
 bool IsContextVerb(Verb verb);

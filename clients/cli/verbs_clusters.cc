@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,37 +58,38 @@ int OneCluster(Session& session) {
 }
 
 // The token goes to stdout, so that a script can take it; the rest is for people.
+// Tells that it was done to the cluster: `id`, which is its name or what was made for it, the
+// response, or `say` for people.
+int Tell(Session& session, const std::string& id, const google::protobuf::Message& response,
+         const std::function<void()>& say) {
+  if (session.ids_only()) {
+    session.terminal.Out(Harmless(id) + "\n");
+  } else if (!session.for_people()) {
+    PrintMessage(session, response);
+  } else {
+    say();
+  }
+  return kOk;
+}
+
+int Tell(Session& session, const std::string& name, const google::protobuf::Message& response,
+         const std::string& note) {
+  return Tell(session, name, response, [&] { session.terminal.Note(note); });
+}
+
 int Invite(Session& session, const std::string& name) {
   v1::InviteClusterRequest request;
   request.set_name(name);
   const auto response = session.client.InviteCluster(request);
   if (!response.ok()) return Fail(session, response.status());
-  if (session.ids_only()) {
-    session.terminal.Out(response->token() + "\n");
-  } else if (!session.for_people()) {
-    PrintMessage(session, *response);
-  } else {
+  return Tell(session, response->token(), *response, [&] {
     session.terminal.Note(fmt::format(
         "run this on the host of the agent of {} within an hour; the token is good once, and does "
         "not belong into an argument, which others see:",
         Harmless(name)));
     session.terminal.Out(fmt::format("echo {} | muster-agent enroll --broker {} --state-dir DIR\n",
                                      Harmless(response->token()), Harmless(response->address())));
-  }
-  return kOk;
-}
-
-// Tells that it was done to the cluster: its name, the response, or a note for people.
-int Tell(Session& session, const std::string& name, const google::protobuf::Message& response,
-         const std::string& note) {
-  if (session.ids_only()) {
-    session.terminal.Out(Harmless(name) + "\n");
-  } else if (!session.for_people()) {
-    PrintMessage(session, response);
-  } else {
-    session.terminal.Note(note);
-  }
-  return kOk;
+  });
 }
 
 int Revoke(Session& session, const std::string& name) {
@@ -102,17 +104,19 @@ int Revoke(Session& session, const std::string& name) {
                           Harmless(name)));
 }
 
-int Cordon(Session& session, const std::string& name) {
+int Cordon(Session& session, const std::string& name, bool drain) {
   v1::CordonClusterRequest request;
   request.set_name(name);
   request.set_reason(session.call.reason);
+  request.set_drain(drain);
   const auto response = session.client.CordonCluster(request);
   if (!response.ok()) return Fail(session, response.status());
   const uint32_t runs = response->cluster().active_runs();
   return Tell(session, name, *response,
-              fmt::format("cluster {0} takes no new runs; {1} there; muster clusters uncordon {0} "
-                          "ends it",
-                          Harmless(name), contract::Counted(runs, "active run")));
+              fmt::format("cluster {0} takes no new runs{2}; {1} there; muster clusters uncordon "
+                          "{0} ends it",
+                          Harmless(name), contract::Counted(runs, "active run"),
+                          drain ? ", and gives back those that have not begun" : ""));
 }
 
 int Uncordon(Session& session, const std::string& name) {
@@ -127,7 +131,8 @@ int Uncordon(Session& session, const std::string& name) {
 std::optional<int> DoByWord(Session& session) {
   const std::vector<std::string>& words = session.call.cluster_words;
   if (words.size() != 2) return std::nullopt;
-  if (words.front() == "cordon") return Cordon(session, words.back());
+  if (words.front() == "cordon") return Cordon(session, words.back(), /*drain=*/false);
+  if (words.front() == "drain") return Cordon(session, words.back(), /*drain=*/true);
   if (!session.call.reason.empty()) return std::nullopt;
   if (words.front() == "uncordon") return Uncordon(session, words.back());
   if (words.front() == "invite") return Invite(session, words.back());
@@ -143,7 +148,7 @@ int Clusters(Session& session) {
   if (words.size() > 1 || !session.call.reason.empty()) {
     session.terminal.Note(
         "write muster clusters [NAME], clusters invite NAME, clusters revoke NAME, clusters cordon "
-        "NAME [--reason TEXT] or clusters uncordon NAME");
+        "NAME [--reason TEXT], clusters drain NAME [--reason TEXT] or clusters uncordon NAME");
     return kUsage;
   }
   if (words.size() == 1) return OneCluster(session);

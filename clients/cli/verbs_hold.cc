@@ -1,4 +1,4 @@
-// Verbs that hold jobs back and let them go on.
+// Verbs that hold jobs back, let them go on, and take them back from clusters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,6 +48,19 @@ int Release(Session& session) {
   };
   return Change<v1::ReleaseJobsRequest, v1::ReleaseJobsResponse>(
       session, "release", &client::Client::ReleaseJobs, note);
+}
+
+int Move(Session& session) {
+  // Jobs that wait on no cluster are left as they are, which their rows alone do not say.
+  const auto note = [&session](const v1::MoveJobsResponse& answer) {
+    for (const v1::Job& job : answer.jobs()) {
+      if (!job.has_withdrawal())
+        session.terminal.Note(
+            fmt::format("job {} waits in no cluster's queue, and stays as it is", job.id()));
+    }
+  };
+  return Change<v1::MoveJobsRequest, v1::MoveJobsResponse>(session, "move",
+                                                           &client::Client::MoveJobs, note);
 }
 
 }  // namespace muster::cli

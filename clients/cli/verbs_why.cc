@@ -23,13 +23,12 @@
 namespace muster::cli {
 namespace {
 
-// The plans of one job: that of the number `job` in its file.
-int PlanOne(Session& session, const v1::JobSpec& spec, const client::FieldPlaces& places,
-            size_t job) {
+// The plans of one job.
+int PlanOne(Session& session, const v1::JobSpec& spec) {
   v1::PlanJobRequest request;
   *request.mutable_spec() = spec;
   const auto response = session.client.PlanJob(request);
-  if (!response.ok()) return Fail(session, AtItsPlace(response.status(), places, job));
+  if (!response.ok()) return Fail(session, response.status());
   if (session.ids_only()) {
     for (const v1::JobPlan& plan : response->plans()) {
       if (!HasFailed(plan)) session.terminal.Out(Harmless(plan.cluster()) + "\n");
@@ -108,8 +107,8 @@ int Plan(Session& session) {
   const auto found = ReadUploads(session, &jobs);
   if (!found.ok()) return Fail(session, found.status());
   int code = kOk;
-  for (size_t job = 0; job < jobs.specs.size(); ++job) {
-    const int one = PlanOne(session, jobs.specs[job], jobs.places, job);
+  for (const v1::JobSpec& spec : jobs.specs) {
+    const int one = PlanOne(session, spec);
     if (code == kOk) code = one;
   }
   if (!found->empty()) session.terminal.Note("it " + *found + "; no file was uploaded");

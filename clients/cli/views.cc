@@ -136,6 +136,7 @@ bool SaysNoWord(const v1::Job& job) {
   if (job.state() == v1::JOB_STATE_QUEUED) return false;
   const v1::StateReasonCode code = job.state_reason().code();
   return code == v1::STATE_REASON_CODE_AGENT_DISCONNECTED ||
+         code == v1::STATE_REASON_CODE_CLUSTER_LOST ||
          code == v1::STATE_REASON_CODE_SCHEDULER_SILENT;
 }
 
@@ -243,6 +244,12 @@ std::string StepText(const v1::Transition& transition) {
     }
     case v1::TRANSITION_KIND_RETRY:
       return "retry";
+    case v1::TRANSITION_KIND_FAILED_OVER:
+      return "failed over";
+    case v1::TRANSITION_KIND_WITHDRAWAL_REQUESTED:
+      return "to be taken back";
+    case v1::TRANSITION_KIND_WITHDRAWN:
+      return fmt::format("{}, taken back", contract::Name(transition.run_state()));
     case v1::TRANSITION_KIND_UPDATED:
       return "updated";
     case v1::TRANSITION_KIND_RESTARTED:

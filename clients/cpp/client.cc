@@ -24,6 +24,7 @@
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "muster/v1/projects_service.grpc.pb.h"
 #include "muster/v1/secrets_service.grpc.pb.h"
+#include "muster/v1/usage_service.grpc.pb.h"
 #include "pki/certificates.h"
 #include "rpc/address.h"
 #include "rpc/backoff.h"
@@ -103,7 +104,8 @@ class GrpcClient final : public Client {
         identity_(v1::IdentityService::NewStub(channel_)),
         secrets_(v1::SecretsService::NewStub(channel_)),
         projects_(v1::ProjectsService::NewStub(channel_)),
-        audit_(v1::AuditService::NewStub(channel_)) {}
+        audit_(v1::AuditService::NewStub(channel_)),
+        usage_(v1::UsageService::NewStub(channel_)) {}
 
   absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::SubmitJob, request, MayRepeat(request));
@@ -141,6 +143,9 @@ class GrpcClient final : public Client {
   }
   absl::StatusOr<v1::HoldJobsResponse> HoldJobs(const v1::HoldJobsRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::HoldJobs, request, true);
+  }
+  absl::StatusOr<v1::MoveJobsResponse> MoveJobs(const v1::MoveJobsRequest& request) override {
+    return Call(*jobs_, &v1::JobsService::Stub::MoveJobs, request, true);
   }
   absl::StatusOr<v1::ReleaseJobsResponse> ReleaseJobs(
       const v1::ReleaseJobsRequest& request) override {
@@ -223,6 +228,9 @@ class GrpcClient final : public Client {
       const v1::VerifyAuditRequest& request) override {
     return Call(*audit_, &v1::AuditService::Stub::VerifyAudit, request, true,
                 options_.question_timeout);
+  }
+  absl::StatusOr<v1::GetUsageResponse> GetUsage(const v1::GetUsageRequest& request) override {
+    return Call(*usage_, &v1::UsageService::Stub::GetUsage, request, true);
   }
   absl::StatusOr<v1::InviteClusterResponse> InviteCluster(
       const v1::InviteClusterRequest& request) override {
@@ -335,6 +343,7 @@ class GrpcClient final : public Client {
   const std::unique_ptr<v1::SecretsService::Stub> secrets_;
   const std::unique_ptr<v1::ProjectsService::Stub> projects_;
   const std::unique_ptr<v1::AuditService::Stub> audit_;
+  const std::unique_ptr<v1::UsageService::Stub> usage_;
   std::atomic<bool> was_answered_ = false;  // by a broker, on any call or stream
 };
 

@@ -1,7 +1,7 @@
 // The client library: calls to the broker with deadlines and bounded repeats, and streams that
 // survive a restart of the broker.
 //
-// Thread-safe: any number of threads may call a Client. A WatchReader or LogReader belongs to one
+// Any number of threads may call a Client. A WatchReader or LogReader belongs to one
 // thread and must not outlive its Client. A Client can be made without a running broker; it
 // connects on the first call.
 #ifndef MUSTER_CLIENTS_CPP_CLIENT_H_
@@ -24,6 +24,7 @@
 #include "muster/v1/jobs_service.pb.h"
 #include "muster/v1/projects_service.pb.h"
 #include "muster/v1/secrets_service.pb.h"
+#include "muster/v1/usage_service.pb.h"
 
 namespace muster::client {
 
@@ -129,11 +130,12 @@ class Client {
   virtual absl::StatusOr<v1::CancelJobsResponse> CancelJobs(
       const v1::CancelJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::HoldJobsResponse> HoldJobs(const v1::HoldJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::MoveJobsResponse> MoveJobs(const v1::MoveJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::ReleaseJobsResponse> ReleaseJobs(
       const v1::ReleaseJobsRequest& request) = 0;
   // Repeated only if it has a request_id.
   virtual absl::StatusOr<v1::RerunJobsResponse> RerunJobs(const v1::RerunJobsRequest& request) = 0;
-  // Not repeated: a second signal may mean something else to a program.
+  // It is not repeated: a second signal may mean something else to a program.
   virtual absl::StatusOr<v1::SignalJobsResponse> SignalJobs(
       const v1::SignalJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::ListClustersResponse> ListClusters(
@@ -172,6 +174,7 @@ class Client {
   // It reads the whole log, and waits as long as a question to a cluster may take.
   virtual absl::StatusOr<v1::VerifyAuditResponse> VerifyAudit(
       const v1::VerifyAuditRequest& request) = 0;
+  virtual absl::StatusOr<v1::GetUsageResponse> GetUsage(const v1::GetUsageRequest& request) = 0;
   virtual absl::StatusOr<v1::ForgetClusterResponse> ForgetCluster(
       const v1::ForgetClusterRequest& request) = 0;
   virtual absl::StatusOr<v1::CordonClusterResponse> CordonCluster(

@@ -8,7 +8,7 @@
 
 namespace muster::client {
 
-// Any thread. Both methods may wait for the network.
+// Any thread may use it. Both methods may wait for the network.
 class Credential {
  public:
   virtual ~Credential() = default;

@@ -8,8 +8,7 @@
 
 namespace muster::client {
 
-// Says at the place in the file what the broker would say without it. The broker, which may be
-// newer, judges fields that are not honoured yet.
+// Says at the place in the file what the broker would say without it.
 void CheckSpec(const v1::JobSpec& spec, YamlReader* in);
 
 }  // namespace muster::client

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "contract/awaited.h"
 #include "contract/characters.h"
 #include "contract/counted.h"
 #include "contract/errors.h"
@@ -233,11 +234,11 @@ class Judge {
     check.set_subject(field);
     if (std::find(names.begin(), names.end(), claim) == names.end()) {
       check.set_seen(NoneOfThatName(claim, InNamespace(), {names.begin(), names.end()}));
-      check.set_remedy("Make it, or name another: the run waits for it and fails then.");
+      check.set_remedy(AwaitedClaimRemedy(/*exists=*/false));
     } else if (std::find(stuck.begin(), stuck.end(), claim) != stuck.end()) {
       check.set_seen(
           fmt::format("{} has no volume, and nothing that would make one", Quoted(claim)));
-      check.set_remedy("Give it one: the run waits for it and fails then.");
+      check.set_remedy(AwaitedClaimRemedy(/*exists=*/true));
     } else {
       return;
     }

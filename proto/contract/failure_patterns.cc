@@ -148,6 +148,12 @@ std::string Plain(std::string_view line) {
 
 }  // namespace
 
+std::string_view RemedyForSign(std::string_view pattern) {
+  const auto* found =
+      std::find_if(kRows.begin(), kRows.end(), [&](const Row& row) { return row.name == pattern; });
+  return found == kRows.end() ? std::string_view() : found->remedy;
+}
+
 struct FailurePatterns::Table {
   std::vector<std::unique_ptr<RE2>> rows;  // as in kRows
 };
@@ -181,12 +187,8 @@ std::optional<LogVerdict> FailurePatterns::Find(std::string_view log_tail,
     if (!table_->rows[i]->Match(text, 0, text.size(), RE2::UNANCHORED, &match, 1)) continue;
     const Row& row = kRows[i];
     const auto at = static_cast<size_t>(match.data() - text.data());
-    return LogVerdict{std::string(row.name),
-                      i,
-                      row.failure_class,
-                      row.retriable,
-                      Plain(LineAround(log_tail, at)),
-                      std::string(row.remedy)};
+    return LogVerdict{std::string(row.name), i, row.failure_class, row.retriable,
+                      Plain(LineAround(log_tail, at))};
   }
   return std::nullopt;
 }

@@ -27,8 +27,10 @@ struct LogVerdict {
   bool retriable = false;
   // The line that led to the verdict, without control characters, cut after kMaxQuotedLineBytes.
   std::string line;
-  std::string remedy;
 };
+
+// The remedy of a failure whose log_sign this is; empty: the table has none of that name.
+std::string_view RemedyForSign(std::string_view pattern);
 
 // The table, compiled once. May be used by several threads at a time.
 //

@@ -4,8 +4,10 @@
 #include <array>
 #include <string_view>
 
+#include "absl/strings/ascii.h"
 #include "absl/time/time.h"
 #include "contract/counted.h"
+#include "contract/failure_patterns.h"
 #include "contract/signal_name.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -35,7 +37,7 @@ constexpr std::array kFailureRows = {
     FailureRow{
         v1::FAILURE_CODE_PROGRAM_NOT_STARTED, "{0} could not be started",
         "Check the program's name, and that it is there and executable where the job runs: on its "
-        "nodes, or in its image.",
+        "nodes, or in its image. Its output may have the node's own words.",
         true},
     FailureRow{v1::FAILURE_CODE_FILE_NOT_OPENED,
                "A file that the batch script reads or writes could not be opened",
@@ -93,13 +95,21 @@ constexpr std::array kFailureRows = {
         "What the cluster started could not claim the run: another start of it did, and that one "
         "is gone, or the node could not write to run_dir",
         kSubmitItAgain},
+    // Lost clusters.
+    FailureRow{v1::FAILURE_CODE_LEASE_ENDED,
+               "Its node stopped the run, because its lease had run out: the cluster's agent, or "
+               "the broker, had not been heard of",
+               "Submit the job again. If this happens often, have the cluster's operator look "
+               "after the connection of its agent."},
+    FailureRow{v1::FAILURE_CODE_CLUSTER_LOST, "The run's cluster was lost, and the run given up",
+               "Submit the job again, and tell the cluster's operator."},
     // The launch and the queue.
     FailureRow{v1::FAILURE_CODE_LAUNCH_REFUSED, "The cluster refused the run",
                "Correct what these words name, or ask the cluster's operator."},
     FailureRow{v1::FAILURE_CODE_LAUNCH_FAILED, "The run could not be started",
                "Submit the job again; if it fails again, tell the cluster's operator."},
     FailureRow{v1::FAILURE_CODE_JOB_INVALID, "The job cannot be given to the cluster",
-               "Correct the job and submit it again."},
+               "Correct the job and submit it again, or choose another cluster."},
     FailureRow{v1::FAILURE_CODE_DOES_NOT_FIT, "The cluster has nothing that the job fits",
                "Ask for less, or choose another cluster."},
     FailureRow{v1::FAILURE_CODE_GIVEN_UP_BY_QUEUE, "The queue has given the job up",
@@ -107,8 +117,9 @@ constexpr std::array kFailureRows = {
     FailureRow{v1::FAILURE_CODE_STARTED_IN_PART,
                "The run was ended because not all of its ranks could be started",
                "Submit the job again; the agent's log says which host it was."},
-    FailureRow{v1::FAILURE_CODE_CANNOT_START, "The pod cannot start",
-               "Check that what the job names is there, and that pods like it are let in."},
+    FailureRow{
+        v1::FAILURE_CODE_CANNOT_START, "The pod cannot start",
+        "Check that what the job names is in its namespace, and that pods like it are let in."},
     FailureRow{
         v1::FAILURE_CODE_NAME_TAKEN, "Something else has the name that the run needs",
         "Have its owner rename or remove it; names like this one are those of Muster's runs."},
@@ -254,6 +265,7 @@ RankPlace RankPlaceOf(const v1::Failure& failure) {
     case v1::FAILURE_CODE_NODE_NOT_BOOTED:
     case v1::FAILURE_CODE_PREEMPTED:
     case v1::FAILURE_CODE_TAKEN_ELSEWHERE:
+    case v1::FAILURE_CODE_CLUSTER_LOST:
     case v1::FAILURE_CODE_END_UNEXPLAINED:
     case v1::FAILURE_CODE_PLACED_IN_PART:
     case v1::FAILURE_CODE_OTHER:
@@ -368,6 +380,8 @@ std::string OwnRemedy(const v1::Failure& failure) {
 }
 
 std::string RemedyOf(const v1::Failure& failure) {
+  if (const std::string_view of_sign = RemedyForSign(failure.log_sign()); !of_sign.empty())
+    return std::string(of_sign);
   switch (failure.code()) {
     case v1::FAILURE_CODE_COMMAND_FAILED:
     case v1::FAILURE_CODE_COMMAND_SIGNALED:
@@ -383,6 +397,16 @@ std::string RemedyOf(const v1::Failure& failure) {
       return failure.has_exit() ? "Look at the scheduler's words; an epilog or a limit of the "
                                   "cluster may have struck."
                                 : std::string(kSubmitItAgain);
+    case v1::FAILURE_CODE_LAUNCH_FAILED:
+      if (failure.phase() != v1::FAILURE_PHASE_QUEUE) break;
+      return "Ask the cluster's administrators why the launch failed (a prolog, or an ill node), "
+             "and submit the job again.";
+    case v1::FAILURE_CODE_NAME_TAKEN:
+      if (failure.subject().empty()) break;
+      return fmt::format(
+          "Have its owner rename the {} or delete it; names like this one are those of Muster's "
+          "runs.",
+          failure.subject());
     case v1::FAILURE_CODE_PLACED_IN_PART:
       return "Nothing, if the job has runs left: it is queued again. Each try is one of its "
              "retry.max_runs; a gang, or fewer pods, keeps it from being placed in part.";
@@ -406,8 +430,7 @@ v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
   failure.set_subject(parts.subject);
   failure.set_meaning(parts.meaning);
   failure.set_object(parts.object);
-  failure.set_remedy(parts.remedy);
-  PutSentence(&failure);
+  PutSentence(parts.cause, &failure);
   return failure;
 }
 
@@ -415,6 +438,25 @@ void PutSentence(v1::Failure* failure) {
   if (failure->code() == v1::FAILURE_CODE_UNSPECIFIED) return;
   failure->set_message(SentenceOf(*failure));
   if (failure->remedy().empty()) failure->set_remedy(RemedyOf(*failure));
+}
+
+void PutSentence(FailureCause cause, v1::Failure* failure) {
+  failure->set_remedy(cause == FailureCause::kNone
+                          ? ""
+                          : fmt::format(fmt::runtime(RemedyFor(cause)), failure->subject()));
+  PutSentence(failure);
+}
+
+std::string AsClause(std::string remedy) {
+  if (remedy.empty()) return remedy;
+  remedy.front() = absl::ascii_tolower(static_cast<unsigned char>(remedy.front()));
+  if (remedy.ends_with('.')) remedy.pop_back();
+  return remedy;
+}
+
+std::string RemedyWhileWaiting(v1::FailureCode code, FailureCause cause) {
+  return MakeFailure(code, v1::FAILURE_CLASS_CONFIG, {.cause = cause}).remedy() +
+         " The cluster's operator sets how long Muster waits (kubernetes.start_grace).";
 }
 
 v1::ExitStatus ExitWithCode(int code) {
@@ -439,9 +481,8 @@ v1::Failure OwnEnd(const v1::ExitStatus& exit, const FailureParts& parts) {
   failure.set_phase(parts.phase);
   failure.set_detail(parts.detail);
   failure.set_object(parts.object);
-  failure.set_remedy(parts.remedy);
   *failure.mutable_exit() = exit;
-  PutSentence(&failure);
+  PutSentence(parts.cause, &failure);
   return failure;
 }
 

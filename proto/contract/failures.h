@@ -1,10 +1,13 @@
 // The sentences and remedies of failures of runs, made here from their codes and fields, as those
-// of other facts are in sentences.h. Pure.
+// of other facts are in sentences.h: no agent and no client writes one. The tables of
+// failure_causes, failure_patterns and slurm_refusals have the remedies that depend on more than
+// the code. Pure.
 #ifndef MUSTER_PROTO_CONTRACT_FAILURES_H_
 #define MUSTER_PROTO_CONTRACT_FAILURES_H_
 
 #include <string>
 
+#include "contract/failure_causes.h"
 #include "muster/v1/facts.pb.h"
 #include "muster/v1/job.pb.h"
 
@@ -16,7 +19,7 @@ struct FailureParts {
   std::string subject = {};
   std::string meaning = {};
   std::string object = {};
-  std::string remedy = {};  // in place of the remedy that the code has
+  FailureCause cause = FailureCause::kNone;
   v1::FailurePhase phase = v1::FAILURE_PHASE_UNSPECIFIED;
   bool is_retriable = false;
 };
@@ -27,6 +30,13 @@ v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
 // called after each change of one. A failure without a code, which an earlier release made, stays
 // as it is.
 void PutSentence(v1::Failure* failure);
+// Writes both anew, the remedy as that of the cause.
+void PutSentence(FailureCause cause, v1::Failure* failure);
+
+// "ask for less, or choose another cluster": the remedy as the lines of checks have it.
+std::string AsClause(std::string remedy);
+// The remedy while the cluster still waits for what the failure would be about.
+std::string RemedyWhileWaiting(v1::FailureCode code, FailureCause cause);
 
 // The end of a process as the cluster tells it: the command's, or that of the setup script.
 v1::ExitStatus ExitWithCode(int code);

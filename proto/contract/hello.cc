@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "contract/duration_text.h"
 #include "contract/errors.h"
 #include "contract/validate.h"
 
@@ -14,6 +15,8 @@ namespace {
 constexpr uint32_t kMaxActiveRuns = 1'000'000;  // as AgentHello says
 // Bounds what one agent makes the broker keep in memory and on disk.
 constexpr size_t kMaxInventoryBytes = 1 << 20;
+// A day: nobody waits longer for a fence than for the longest lease.
+constexpr int64_t kMaxFenceDelaySeconds = 86'400;
 constexpr size_t kMaxSharedUserBytes = 1024;  // as AgentHello says
 
 }  // namespace
@@ -41,6 +44,12 @@ absl::Status ValidateHello(const agent::v1::AgentHello& hello) {
   if (const size_t size = hello.shared_user().size(); size > kMaxSharedUserBytes) {
     errors.Add("hello.shared_user",
                fmt::format("has {} bytes, at most {} are taken", size, kMaxSharedUserBytes));
+  }
+  const auto& delay = hello.fence_delay();
+  const bool is_valid = delay.seconds() >= 0 && delay.nanos() >= 0 && delay.nanos() < 1'000'000'000;
+  if (!is_valid || delay.seconds() >= kMaxFenceDelaySeconds) {
+    errors.Add("hello.fence_delay", fmt::format("is {}, must be 0s to less than {}s",
+                                                DurationText(delay), kMaxFenceDelaySeconds));
   }
   return errors.ToStatus();
 }

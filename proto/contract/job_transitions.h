@@ -5,15 +5,18 @@
 //                   ^                  |          |            |
 //                   |                  +----------+------------+
 //                   |                             |
-//                   +-----------retry-------------+-> SUCCEEDED | FAILED | CANCELED
+//                   +------retry, fail-over-------+-> SUCCEEDED | FAILED | CANCELED
 //
-// Three wishes of users are part of a stage, each of them where it can be true:
+// Four wishes are part of a stage, each of them where it can be true:
 //
 //   held       QUEUED and PENDING: hold, until release or cancel. A held job is never assigned.
 //   released   PENDING, RUNNING and SUSPENDED: a held run was let go, and its agent must hear so on
 //              every connection.
 //   canceling  PENDING, RUNNING and SUSPENDED: cancel. No retry follows, and every end but a
 //              success is CANCELED. A QUEUED job is CANCELED at once.
+//   withdrawn  PENDING, also held: its cluster is to give the run back before it begins. The run is
+//              held there, and ended once it is known to be held; the job is then QUEUED. If the
+//              run begins first, it is let go and goes on.
 //
 // A QUEUED job, held or not, is FAILED at once if a job that it waits for ends otherwise than it
 // needs (JobSpec.depends_on).
@@ -41,6 +44,8 @@ enum class JobStage : uint8_t {
   kPendingHeld,
   kPendingReleased,
   kPendingCanceling,
+  kPendingWithdrawn,
+  kPendingHeldWithdrawn,
   kRunning,
   kRunningReleased,
   kRunningCanceling,
@@ -53,7 +58,7 @@ enum class JobStage : uint8_t {
   kCanceled,           // as its user asked
   kCanceledByCluster,  // somebody ended its run past Muster
 };
-inline constexpr int kJobStages = 18;
+inline constexpr int kJobStages = 20;
 
 enum class JobEvent : uint8_t {
   kSubmit,
@@ -64,13 +69,17 @@ enum class JobEvent : uint8_t {
   kRunSucceeds,
   kRunFails,  // or is LOST, and no other run follows
   kRunIsCanceled,
-  kRetry,  // the run failed, and another one follows
+  kRetry,     // the run failed, and another one follows
+  kFailOver,  // the run was given up with its cluster, and another one follows
   kHold,
   kRelease,
   kCancel,
   kDependencyFails,  // a job that this one waits for ended otherwise than it needs
+  kWithdraw,         // its cluster is to give the run back before it begins
+  kComesBack,        // the run has ended without a beginning, as it was to
+  kBeginsFirst,      // the run began before it could be held
 };
-inline constexpr int kJobEvents = 13;
+inline constexpr int kJobEvents = 17;
 
 struct JobTransition {
   JobStage from;
@@ -101,16 +110,20 @@ inline constexpr auto kJobTransitions = [] {
       {kPending, kRunFails, kFailed},
       {kPending, kRunIsCanceled, kCanceledByCluster},
       {kPending, kRetry, kQueued},
+      {kPending, kFailOver, kQueued},
       {kPending, kHold, kPendingHeld},
       {kPending, kCancel, kPendingCanceling},
+      {kPending, kWithdraw, kPendingWithdrawn},
 
       // A run that starts all the same is released first: the hold came too late.
       {kPendingHeld, kRunWaits, kPendingHeld},
       {kPendingHeld, kRunFails, kFailed},
       {kPendingHeld, kRunIsCanceled, kCanceledByCluster},
       {kPendingHeld, kRetry, kQueuedHeld},
+      {kPendingHeld, kFailOver, kQueuedHeld},
       {kPendingHeld, kRelease, kPendingReleased},
       {kPendingHeld, kCancel, kPendingCanceling},
+      {kPendingHeld, kWithdraw, kPendingHeldWithdrawn},
 
       {kPendingReleased, kRunWaits, kPendingReleased},
       {kPendingReleased, kRunRuns, kRunningReleased},
@@ -119,8 +132,10 @@ inline constexpr auto kJobTransitions = [] {
       {kPendingReleased, kRunFails, kFailed},
       {kPendingReleased, kRunIsCanceled, kCanceledByCluster},
       {kPendingReleased, kRetry, kQueued},
+      {kPendingReleased, kFailOver, kQueued},
       {kPendingReleased, kHold, kPendingHeld},
       {kPendingReleased, kCancel, kPendingCanceling},
+      {kPendingReleased, kWithdraw, kPendingWithdrawn},
 
       {kPendingCanceling, kRunWaits, kPendingCanceling},
       {kPendingCanceling, kRunRuns, kRunningCanceling},
@@ -129,6 +144,24 @@ inline constexpr auto kJobTransitions = [] {
       {kPendingCanceling, kRunFails, kCanceled},
       {kPendingCanceling, kRunIsCanceled, kCanceled},
 
+      {kPendingWithdrawn, kRunWaits, kPendingWithdrawn},
+      {kPendingWithdrawn, kRunFails, kFailed},
+      {kPendingWithdrawn, kComesBack, kQueued},
+      {kPendingWithdrawn, kBeginsFirst, kPendingReleased},
+      {kPendingWithdrawn, kRetry, kQueued},
+      {kPendingWithdrawn, kFailOver, kQueued},
+      {kPendingWithdrawn, kHold, kPendingHeldWithdrawn},
+      {kPendingWithdrawn, kCancel, kPendingCanceling},
+
+      {kPendingHeldWithdrawn, kRunWaits, kPendingHeldWithdrawn},
+      {kPendingHeldWithdrawn, kRunFails, kFailed},
+      {kPendingHeldWithdrawn, kComesBack, kQueuedHeld},
+      {kPendingHeldWithdrawn, kBeginsFirst, kPendingReleased},
+      {kPendingHeldWithdrawn, kRetry, kQueuedHeld},
+      {kPendingHeldWithdrawn, kFailOver, kQueuedHeld},
+      {kPendingHeldWithdrawn, kRelease, kPendingWithdrawn},
+      {kPendingHeldWithdrawn, kCancel, kPendingCanceling},
+
       {kRunning, kRunWaits, kPending},
       {kRunning, kRunRuns, kRunning},
       {kRunning, kRunSuspends, kSuspended},
@@ -136,6 +169,7 @@ inline constexpr auto kJobTransitions = [] {
       {kRunning, kRunFails, kFailed},
       {kRunning, kRunIsCanceled, kCanceledByCluster},
       {kRunning, kRetry, kQueued},
+      {kRunning, kFailOver, kQueued},
       {kRunning, kCancel, kRunningCanceling},
 
       {kRunningReleased, kRunWaits, kPendingReleased},
@@ -145,6 +179,7 @@ inline constexpr auto kJobTransitions = [] {
       {kRunningReleased, kRunFails, kFailed},
       {kRunningReleased, kRunIsCanceled, kCanceledByCluster},
       {kRunningReleased, kRetry, kQueued},
+      {kRunningReleased, kFailOver, kQueued},
       {kRunningReleased, kCancel, kRunningCanceling},
 
       {kRunningCanceling, kRunWaits, kPendingCanceling},
@@ -161,6 +196,7 @@ inline constexpr auto kJobTransitions = [] {
       {kSuspended, kRunFails, kFailed},
       {kSuspended, kRunIsCanceled, kCanceledByCluster},
       {kSuspended, kRetry, kQueued},
+      {kSuspended, kFailOver, kQueued},
       {kSuspended, kCancel, kSuspendedCanceling},
 
       {kSuspendedReleased, kRunWaits, kPendingReleased},
@@ -170,6 +206,7 @@ inline constexpr auto kJobTransitions = [] {
       {kSuspendedReleased, kRunFails, kFailed},
       {kSuspendedReleased, kRunIsCanceled, kCanceledByCluster},
       {kSuspendedReleased, kRetry, kQueued},
+      {kSuspendedReleased, kFailOver, kQueued},
       {kSuspendedReleased, kCancel, kSuspendedCanceling},
 
       {kSuspendedCanceling, kRunWaits, kPendingCanceling},
@@ -211,6 +248,8 @@ constexpr v1::JobState StateOf(JobStage stage) {
     case JobStage::kPendingHeld:
     case JobStage::kPendingReleased:
     case JobStage::kPendingCanceling:
+    case JobStage::kPendingWithdrawn:
+    case JobStage::kPendingHeldWithdrawn:
       return v1::JOB_STATE_PENDING;
     case JobStage::kRunning:
     case JobStage::kRunningReleased:
@@ -240,7 +279,12 @@ constexpr bool IsCancelAsked(JobStage stage) {
 }
 // Tells whether the job waits for its release.
 constexpr bool IsHeld(JobStage stage) {
-  return stage == JobStage::kQueuedHeld || stage == JobStage::kPendingHeld;
+  return stage == JobStage::kQueuedHeld || stage == JobStage::kPendingHeld ||
+         stage == JobStage::kPendingHeldWithdrawn;
+}
+// Tells whether the job's run is to come back before it begins.
+constexpr bool IsWithdrawn(JobStage stage) {
+  return stage == JobStage::kPendingWithdrawn || stage == JobStage::kPendingHeldWithdrawn;
 }
 // Tells whether the job's run was held, so that the agent must hear of the release.
 constexpr bool IsReleased(JobStage stage) {

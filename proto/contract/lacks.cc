@@ -118,6 +118,12 @@ Words WordsOfAgent(const Lack& lack) {
       return {"its agent takes no variables of your shell, as those of older versions do",
               "have its operator update the agent, or submit with --export=NIL and name what the "
               "script needs in the script, or choose another cluster"};
+    case LackCode::kFence:
+      return {
+          "its nodes cannot stop runs whose lease has ended, so that the job could run twice at "
+          "the same time (on_cluster_loss: fail_over_when_fenced)",
+          "have its operator update the agent, or choose another cluster, or set on_cluster_loss "
+          "to wait or fail_over_now"};
     default:
       return {
           "its agent gives runs no secrets, as those of older versions do not, and the job has "
@@ -165,6 +171,7 @@ Words WordsOfKind(const Lack& lack) {
     case LackCode::kUploads:
     case LackCode::kShell:
     case LackCode::kSecrets:
+    case LackCode::kFence:
       return WordsOfAgent(lack);
     case LackCode::kPartsOfGpus:
       return PartsOfGpus(lack);
@@ -263,6 +270,8 @@ std::string ResourceOf(const Lack& lack) {
       return "slurm.batch_script.environment";
     case LackCode::kSecrets:
       return "secrets";
+    case LackCode::kFence:
+      return "on_cluster_loss";
     case LackCode::kMachineFile:
       return "inputs";
     case LackCode::kPoolOfOthers:
@@ -334,7 +343,8 @@ v1::StateReason LackReason(const Lack& lack, const std::string& cluster) {
   }
   Words words = WordsOf(lack);
   v1::StateReason reason;
-  reason.set_code(v1::STATE_REASON_CODE_DOES_NOT_FIT);
+  reason.set_code(lack.code == LackCode::kFence ? v1::STATE_REASON_CODE_CANNOT_FENCE
+                                                : v1::STATE_REASON_CODE_DOES_NOT_FIT);
   reason.set_cluster(cluster);
   reason.set_message(std::move(words.statement));
   reason.set_remedy(AsRemedy(std::move(words.advice)));

@@ -28,6 +28,7 @@ enum class LackCode : uint8_t {
   kUploads,          // the agent takes no files that jobs bring along
   kShell,            // the agent takes no variables of the user's shell
   kSecrets,          // the agent gives runs no secrets
+  kFence,            // its nodes cannot stop runs whose lease has ended
   kPartsOfGpus,      // the cluster gives GPUs whole
   kMachineFile,      // the cluster does not see files of the user's machine; asked: the field
   kAccount,          // the job's project needs an account of Slurm; asked: the project
@@ -74,7 +75,8 @@ std::string SentenceOf(const Lack& lack);
 // Returns the thing that is lacking, if it is a single one.
 std::optional<v1::Shortage> ShortageOf(const Lack& lack);
 
-// Returns the reason that the cluster does not have the job: DOES_NOT_FIT, or POOL_UNAVAILABLE.
+// Returns the reason that the cluster does not have the job: DOES_NOT_FIT, CANNOT_FENCE, or
+// POOL_UNAVAILABLE.
 v1::StateReason LackReason(const Lack& lack, const std::string& cluster);
 
 // Returns the reason that no cluster can ever take the job. `lacks`: the lacks of each cluster, as

@@ -20,7 +20,7 @@ struct PlaceLimit {
   friend bool operator==(const PlaceLimit&, const PlaceLimit&) = default;
 };
 
-// By the name of the project. A project that is not here may use every place.
+// They are by the name of the project. A project that is not here may use every place.
 using PlaceLimits = std::map<std::string, PlaceLimit, std::less<>>;
 
 }  // namespace muster::contract

@@ -28,6 +28,8 @@ std::string_view Done(Wish wish) {
       return "canceled";
     case Wish::kHold:
       return "held";
+    case Wish::kMove:
+      return "moved";
     case Wish::kRelease:
       break;
   }

@@ -35,7 +35,7 @@ struct Clusters {
 
 // ---- cancel, hold, release, update
 
-enum class Wish { kCancel, kHold, kRelease };
+enum class Wish { kCancel, kHold, kRelease, kMove };
 struct UnknownJob {
   uint64_t job = 0;
   Wish wish = Wish::kCancel;

@@ -13,7 +13,7 @@
 
 namespace muster::contract {
 
-// Four characters of a-z and 0-9, the first a letter.
+// It has four characters of a-z and 0-9, the first a letter.
 inline constexpr int kInstanceLength = 4;
 
 struct RunKey {

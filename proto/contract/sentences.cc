@@ -59,10 +59,16 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "the job fits, but the cluster's agent is not connected";
     case v1::STATE_REASON_CODE_ABOUT_TO_BE_PLACED:
       return "the job fits and is about to be placed";
+    case v1::STATE_REASON_CODE_CLUSTER_BUSY:
+      return "the job fits, and others have the room for it; it waits here, and goes where room "
+             "comes "
+             "free first";
     case v1::STATE_REASON_CODE_HELD:
       return "held: it starts once it is released";
     case v1::STATE_REASON_CODE_RELEASED:
       return "released; its cluster, as last seen, still holds it";
+    case v1::STATE_REASON_CODE_WITHDRAWING:
+      return "its run is being taken back from its cluster, so that the job can start elsewhere";
     case v1::STATE_REASON_CODE_LAUNCHING:
       return "it is being handed to its cluster";
     case v1::STATE_REASON_CODE_LAUNCH_DEFERRED:
@@ -107,6 +113,10 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "it has ended; its outcome is being read";
     case v1::STATE_REASON_CODE_SCHEDULER_SILENT:
       return "its cluster does not answer its agent";
+    case v1::STATE_REASON_CODE_CLUSTER_LOST:
+      return "its cluster is lost, and another run follows";
+    case v1::STATE_REASON_CODE_CANNOT_FENCE:
+      return "the cluster cannot stop runs whose lease has ended";
     default:
       return "";
   }
@@ -398,6 +408,21 @@ std::string AssignedTo(std::string_view cluster) {
 std::string HeldTooLate(const v1::Run& begun) {
   return fmt::format("the hold came too late: run {} had begun on cluster \"{}\"", begun.number(),
                      begun.cluster());
+}
+
+std::string WithdrawnTooLate(const v1::Run& begun) {
+  return fmt::format("it is not moved: run {} had begun on cluster \"{}\"", begun.number(),
+                     begun.cluster());
+}
+
+std::string Drained(const v1::ClusterCordon& cordon, std::string_view cluster) {
+  return fmt::format("cluster \"{}\" is drained by {}{}{}", cluster, cordon.user(),
+                     cordon.reason().empty() ? "" : ": ", cordon.reason());
+}
+
+std::string SoonerElsewhere(std::string_view cluster, absl::Duration since) {
+  return fmt::format("cluster \"{}\" has had room for it for {} s", cluster,
+                     absl::ToInt64Seconds(since));
 }
 
 std::string RunFollows(uint32_t number, uint32_t max_runs, absl::Time not_before,

@@ -105,6 +105,9 @@ std::string WithSpecOf(uint64_t job);
 // The details of the evidence of steps that the broker takes by itself.
 std::string AssignedTo(std::string_view cluster);
 std::string HeldTooLate(const v1::Run& begun);
+std::string WithdrawnTooLate(const v1::Run& begun);
+std::string Drained(const v1::ClusterCordon& cordon, std::string_view cluster);
+std::string SoonerElsewhere(std::string_view cluster, absl::Duration since);
 // Run `number` of at most `max_runs` follows because `failed` did.
 std::string RunFollows(uint32_t number, uint32_t max_runs, absl::Time not_before,
                        const v1::Run& failed);

@@ -9,7 +9,7 @@
 namespace muster::contract {
 namespace {
 
-// By number, from 1 on.
+// They are by number, from 1 on.
 constexpr std::array<std::string_view, 31> kSignalNames = {
     "HUP",  "INT",  "QUIT", "ILL",    "TRAP",   "ABRT",  "BUS",  "FPE",  "KILL", "USR1", "SEGV",
     "USR2", "PIPE", "ALRM", "TERM",   "STKFLT", "CHLD",  "CONT", "STOP", "TSTP", "TTIN", "TTOU",

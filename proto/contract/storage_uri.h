@@ -43,7 +43,7 @@ absl::StatusOr<StorageUri> ParseStorageUri(std::string_view field, std::string_v
 struct ClusterStorage {
   // Its name, for messages.
   std::string cluster;
-  // True if its nodes see other files than the machines of its users.
+  // It is true if its nodes see other files than the machines of its users.
   bool is_remote = true;
   // The directories that hold data, by name: {"lustre": "/lustre", "home": "/home/ann"}. Nothing
   // outside them is used. Empty: the operator does not say, and every path may be used.

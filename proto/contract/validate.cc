@@ -14,6 +14,7 @@
 #include "contract/honoured.h"
 #include "contract/image.h"
 #include "contract/kubernetes_options.h"
+#include "contract/lost_clusters.h"
 #include "contract/path_bytes.h"
 #include "contract/program.h"
 #include "contract/retry.h"
@@ -291,6 +292,7 @@ absl::Status FindBadFields(v1::JobSpec* spec, FieldErrors* errors) {
   CheckDependencies(*spec, errors);
   CheckSlurmOptions(spec->slurm(), errors);
   CheckRetry(*spec, errors);
+  CheckClusterLoss(*spec, errors);
   CheckSlurmContainer(*spec, errors);
   CheckSlurmProgram(*spec, errors);
   CheckKubernetesOptions(*spec, errors);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "agents/core/launch_refusal.h"
+#include "contract/checks.h"
 #include "contract/failures.h"
 #include "contract/sentences.h"
 #include "fmt/format.h"
@@ -90,11 +91,10 @@ absl::StatusOr<v1::Inventory> FakeBackend::Inventory() {
 
 v1::ClusterChecks FakeBackend::Check() {
   v1::ClusterChecks checks;
-  v1::ClusterCheck* check = checks.add_checks();
   const absl::Status answers = Ask();
-  check->set_subject("the cluster answers");
-  check->set_result(answers.ok() ? v1::CHECK_RESULT_OK : v1::CHECK_RESULT_FAIL);
-  check->set_seen(answers.ToString());
+  *checks.add_checks() = contract::MakeCheck(
+      v1::CHECK_CODE_SCHEDULER, answers.ok() ? v1::CHECK_RESULT_OK : v1::CHECK_RESULT_FAIL,
+      "the cluster answers", answers.ToString());
   return checks;
 }
 
@@ -110,10 +110,8 @@ absl::StatusOr<v1::JobPlan> FakeBackend::Plan(const v1::JobSpec& spec, const std
   v1::JobPlan plan;
   plan.set_submission(fmt::format("submit {} for {}", spec.name(), user));
   if (const std::optional<v1::Failure> refusal = RefusalOf(spec)) {
-    v1::ClusterCheck* check = plan.add_checks();
-    check->set_subject("some node can run it");
-    check->set_result(v1::CHECK_RESULT_FAIL);
-    check->set_seen(refusal->message());
+    *plan.add_checks() = contract::MakeCheck(v1::CHECK_CODE_NODES, v1::CHECK_RESULT_FAIL,
+                                             "some node can run it", refusal->message());
   }
   return plan;
 }
@@ -231,9 +229,10 @@ Observation FakeBackend::Describe(const Cluster::Job& job, v1::RunState state) c
   seen.external_id = fmt::format("{}", job.id);
   seen.restarts = static_cast<uint32_t>(job.restart);
   if (state == v1::RUN_STATE_PENDING) {
-    seen.reason = contract::MakeReason(
-        v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES,
-        {.detail = job.is_held ? "it is held" : "waiting for one of the cluster's slots"});
+    seen.reason = job.is_held
+                      ? contract::MakeReason(v1::STATE_REASON_CODE_HELD)
+                      : contract::MakeReason(v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES,
+                                             {.detail = "waiting for one of the cluster's slots"});
   }
   if (!job.has_started) return seen;
   for (size_t node = 1; node <= job.programs.size(); ++node)
@@ -251,6 +250,11 @@ Observation FakeBackend::DescribeEnd(const Cluster::Job& job) const {
                                                   : v1::RUN_STATE_FAILED);
   seen.end_time = job.end_time;
   if (was_canceled) return seen;
+  if (end.kind == TrueEnd::Kind::kLeaseEnded) {
+    seen.failure = contract::MakeFailure(v1::FAILURE_CODE_LEASE_ENDED, v1::FAILURE_CLASS_INFRA,
+                                         {.is_retriable = true});
+    return seen;
+  }
   if (end.kind == TrueEnd::Kind::kNotStarted) {
     seen.failure = job.programs[job.end_rank].failure;
     return seen;

@@ -37,10 +37,22 @@ void Cluster::Cancel(const std::string& run_key) {
   if (job == nullptr || job->phase == Phase::kEnded || job->phase == Phase::kFinishing) return;
   const bool runs = job->phase == Phase::kRunning || job->phase == Phase::kSuspended;
   if (!runs) return End(job, {TrueEnd::Kind::kCanceled});
-  Plan(job, owner_.EndTime(), [this](Job* j) {
+  Stop(job, TrueEnd::Kind::kCanceled);
+}
+
+void Cluster::EndLease(const std::string& run_key) {
+  Job* job = FindJob(run_key);
+  if (job == nullptr || (job->phase != Phase::kRunning && job->phase != Phase::kSuspended)) return;
+  Stop(job, TrueEnd::Kind::kLeaseEnded);
+}
+
+void Cluster::Stop(Job* job, TrueEnd::Kind kind) {
+  Plan(job, owner_.EndTime(), [this, kind](Job* j) {
     for (uint32_t rank = 0; rank < j->programs.size(); ++rank)
       files_.Append(LogPath(j->run_key, rank, v1::LOG_STREAM_STDOUT), j->programs[rank].last_words);
-    End(j, {TrueEnd::Kind::kCanceled});
+    End(j,
+        {kind, 0,
+         kind == TrueEnd::Kind::kLeaseEnded ? TrueEnd::Fault::kCluster : TrueEnd::Fault::kProgram});
   });
 }
 
@@ -110,6 +122,8 @@ void Cluster::Enter(Job* job, Phase phase) {
 }
 
 void Cluster::Begin(Job* job) {
+  if (!owner_.MayStart(job->run_key))
+    return End(job, {TrueEnd::Kind::kLeaseEnded, 0, TrueEnd::Fault::kCluster});
   job->has_started = true;
   job->start_time = loop_.now();
   for (uint32_t rank = 0; rank < job->programs.size(); ++rank) {

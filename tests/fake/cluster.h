@@ -27,7 +27,7 @@ namespace muster::fake {
 
 // The true end of a run.
 struct TrueEnd {
-  enum class Kind { kExit, kSignal, kCanceled, kVanished, kRefused, kNotStarted };
+  enum class Kind { kExit, kSignal, kCanceled, kVanished, kRefused, kNotStarted, kLeaseEnded };
   // The fault of a command that failed.
   enum class Fault { kProgram, kCluster, kPreemption };
   Kind kind = Kind::kExit;
@@ -54,6 +54,8 @@ class Owner {
   virtual absl::Duration StartTime() { return absl::Milliseconds(1); }
   virtual absl::Duration EndTime() { return absl::Milliseconds(1); }
   virtual absl::Duration FinishTime() { return absl::Milliseconds(1); }
+  // Returns whether the lease of a run, if it keeps one, lets it start now.
+  virtual bool MayStart(const std::string& /*run_key*/) { return true; }
   virtual void OnSubmitted(const std::string& /*run_key*/) {}
   virtual void OnStarted(const std::string& /*run_key*/, int /*restart*/) {}
   virtual void OnEnded(const std::string& /*run_key*/, const TrueEnd& /*end*/) {}
@@ -98,6 +100,8 @@ class Cluster {
   bool Submit(const agent::v1::Assignment& run);
   void Cancel(const std::string& run_key);
   void SetHeld(const std::string& run_key, bool held);
+  // Ends a run that has started, because its lease is over.
+  void EndLease(const std::string& run_key);
   // Lets no job of the run begin from now on; until Lift.
   void Fence(const std::string& run_key) { fenced_.insert(run_key); }
   void Lift(const std::string& run_key) { fenced_.erase(run_key); }
@@ -130,6 +134,8 @@ class Cluster {
   // Does `action` unless the job has moved on meanwhile.
   void Plan(Job* job, absl::Duration delay, std::function<void(Job*)> action);
   void Enter(Job* job, Phase phase);
+  // Has a run that has started end after the time that this takes.
+  void Stop(Job* job, TrueEnd::Kind kind);
   void Begin(Job* job);
   void Run(Job* job);
   void End(Job* job, TrueEnd end);

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 namespace muster::fuzz {
 namespace {
 
-// For each file: a second or less of work for every target.
+// Each file is a second or less of work for every target.
 constexpr int kBrokenForms = 60;
 constexpr int kMaxChanges = 8;
 

@@ -38,7 +38,7 @@ REFLECTIONS = {
 }
 SERVICES = {
     "muster.v1.JobsService", "muster.v1.ClustersService", "muster.v1.FilesService", "muster.v1.IdentityService",
-    "muster.v1.ProjectsService", "muster.v1.SecretsService", "muster.v1.AuditService",
+    "muster.v1.ProjectsService", "muster.v1.SecretsService", "muster.v1.AuditService", "muster.v1.UsageService",
     "muster.agent.v1.AgentLinkService", "muster.agent.v1.LogLinkService", "muster.agent.v1.FileLinkService",
     "grpc.health.v1.Health",
 }

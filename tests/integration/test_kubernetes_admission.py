@@ -181,7 +181,7 @@ def test_jobs_that_a_webhook_that_is_away_lets_none_go_wait_and_what_becomes_of_
         change = {"metadata": {"labels": {"tried": "yes"}}}
         eventually(lambda: "failed calling webhook" in str(kubernetes.admin("PATCH", path, change)[1]), "no Job may be changed")
         waiting = [api.submit(script_spec("echo ran")) for _ in range(MANY)]
-        eventually(lambda: "could not be let go yet" in world.cli("show", waiting[-1]).stdout, "it says what it waits for")
+        eventually(lambda: "could not be let go yet" in world.cli("show", waiting[0]).stdout, "it says what it waits for")
         gate.open()
         api.wait_state(begun, SUCCEEDED)
         with serving(server):

@@ -20,6 +20,7 @@ NEEDED = [
     *(("create", group, kind) for group, kind in (("", "secrets"), ("", "services"),
                                                   ("scheduling.x-k8s.io", "podgroups"),
                                                   ("scheduling.volcano.sh", "podgroups"))),
+    ("create", "", "configmaps"),
     ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods/log"),
     ("list", "", "events"), ("watch", "", "events"),
     *((verb, "", kind) for verb in ("list", "watch") for kind in ("resourcequotas", "limitranges")),
@@ -31,6 +32,7 @@ NEEDED = [
 # Rights that would let it, or whoever takes its token, do more than run jobs.
 FORBIDDEN = [
     ("get", "", "pods"), ("get", "kueue.x-k8s.io", "workloads"), ("get", "", "configmaps"),
+    ("patch", "", "configmaps"), ("list", "", "configmaps"), ("delete", "", "configmaps"),
     ("get", "", "secrets"), ("list", "", "secrets"), ("watch", "", "secrets"), ("update", "", "secrets"),
     ("patch", "", "secrets"), ("delete", "", "secrets"), ("get", "", "services"), ("delete", "", "services"),
     ("delete", "scheduling.x-k8s.io", "podgroups"), ("create", "", "pods"), ("delete", "", "pods"), ("create", "", "pods/exec"),
@@ -62,6 +64,11 @@ def test_the_account_may_do_what_the_agent_needs(kubernetes, token, verb, group,
 @pytest.mark.parametrize("verb,group,resource", FORBIDDEN)
 def test_the_account_may_do_no_more(kubernetes, token, verb, group, resource):
     assert not may(kubernetes, token, verb, group, resource)
+
+
+def test_the_object_of_the_leases_is_the_only_one_of_its_kind_that_the_account_may_change(kubernetes, token):
+    assert may(kubernetes, token, "patch", "", "configmaps", name="muster-lease")
+    assert not may(kubernetes, token, "patch", "", "configmaps", name="kube-root-ca.crt")
 
 
 def test_other_namespaces_are_not_the_agents(kubernetes, token):

@@ -119,7 +119,7 @@ def test_a_task_waits_for_the_task_of_the_same_id(world, api, slurm, agent, dire
 def test_a_job_waits_for_an_array_at_once(world, api, slurm, agent, directory):
     del agent
     gate = world.gate()
-    first = submit(world, directory, "--array=1-300", "--hold", "--wrap", gate.script())
+    first = submit(world, directory, "--array=1-20", "--hold", "--wrap", gate.script())
     world.cli("release", f"{first}_*")
     after = submit(world, directory, "-d", f"afterany:{first}", "--wrap", "true")
     condition = f"afterany:{number_of(api, first)}_*"

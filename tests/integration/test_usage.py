@@ -1,55 +1,39 @@
-"""The usage of runs on plain machines, as their supervisors have counted it."""
+"""The use of projects, told by `muster usage`, with real processes."""
 
-from harness.api import CANCELED, FAILED, SUCCEEDED, argv_spec, script_spec
-from harness.wait import eventually
+import json
 
-# A process of 80 MB that computes for half a second, and one that outlives its parent.
-BURN = """(python3 -c '
-import time
-while time.process_time() < 0.3: pass' &)
-python3 -c '
-import time
-x = bytearray(80 << 20)
-for i in range(0, len(x), 4096): x[i] = 1
-while time.process_time() < 0.5: pass'
-"""
+from harness.api import script_spec
 
 
-def cpu_of(run):
-    return run.usage.user_cpu_time.ToNanoseconds() + run.usage.system_cpu_time.ToNanoseconds()
+def usage(world, *args):
+    return json.loads(world.cli("usage", *args, "-o", "json").stdout)
 
 
-def test_what_a_run_used_is_told_with_its_end(world, api, agent):
-    job_id = api.submit(script_spec(BURN + "sleep 0.5"))
-    run = api.wait_state(job_id, SUCCEEDED).runs[0]
-    assert run.HasField("usage")
-    assert cpu_of(run) >= 800_000_000
-    assert run.usage.max_rss_bytes >= 80 << 20
-    shown = world.cli("sacct", "-nP", "-j", job_id, "-o", "TotalCPU,MaxRSS,UserCPU,SystemCPU").stdout
-    assert shown.split("|")[0].startswith("00:0") and shown.split("|")[1][-1] in "KM"
-    assert "of processor time (user" in world.cli("show", job_id).stdout
-    as_json = world.cli_json("show", job_id)["runs"][0]["usage"]
-    assert int(as_json["max_rss_bytes"]) == run.usage.max_rss_bytes
+def run_to_end(world, project):
+    api = world.api(world.broker)
+    job = api.submit(script_spec("exit 0", project=project, nodes=1))
+    api.wait_end(job)
+    return job
 
 
-def test_failed_and_canceled_runs_have_used_something_too(api, agent):
-    failed = api.wait_state(api.submit(script_spec(BURN + "exit 3")), FAILED).runs[0]
-    assert cpu_of(failed) >= 500_000_000
-    job_id = api.submit(argv_spec("sleep", "1000"))
-    eventually(lambda: api.get(job_id).runs and api.get(job_id).runs[0].HasField("start_time"), "its start")
-    api.cancel(job_id)
-    assert api.wait_state(job_id, CANCELED).runs[0].HasField("usage")
+def test_usage_counts_each_ended_run_and_outlives_the_broker(world, broker):
+    world.make_agent(config="max_active_runs: 2\n" + world.machines_config(cpus=4)).start()
+    for project in ("vision", "vision", "speech"):
+        run_to_end(world, project)
+    before = usage(world, "--by", "project,cluster")
+    assert {row["project"]: int(row["runs"]) for row in before["rows"]} == {"vision": 2, "speech": 1}
+    assert int(before["total"]["runs"]) == 3
+    assert len({row["cluster"] for row in before["rows"]}) == 1
+    broker.kill()
+    broker.start()
+    assert usage(world, "--by", "project,cluster") == before
+    table = world.cli("usage").stdout.splitlines()
+    assert table[0].split() == ["PROJECT", "RUNS", "RUN-HOURS", "CORE-HOURS", "GPU-HOURS"]
+    assert [line.split()[0] for line in table[1:]][-1] == "total"
 
 
-def test_a_run_that_never_began_has_used_nothing(api, agent):
-    assert not api.wait_state(api.submit(argv_spec("/nonexistent")), FAILED).runs[0].HasField("usage")
-
-
-def test_an_agent_that_was_away_at_the_end_tells_it_all_the_same(world, api, agent):
-    gate = world.gate()
-    job_id = api.submit(script_spec(gate.script() + "\n" + BURN))
-    eventually(lambda: api.get(job_id).runs and api.get(job_id).runs[0].HasField("start_time"), "its start")
-    agent.kill()
-    gate.open()
-    agent.start()
-    assert cpu_of(api.wait_state(job_id, SUCCEEDED).runs[0]) >= 500_000_000
+def test_usage_names_what_it_does_not_take(world, broker):
+    del broker
+    refused = world.cli("usage", "--by", "node", check=False)
+    assert refused.returncode == 2
+    assert "use project, user, cluster or day" in refused.stderr

@@ -17,6 +17,8 @@ agents::Options OptionsFor(const World& world, const SimCluster& cluster) {
   agents::Options options;
   options.cluster = cluster.name();
   options.kind = cluster.temper().is_slurm ? v1::CLUSTER_KIND_SLURM : v1::CLUSTER_KIND_MACHINES;
+  options.fence_delay =
+      world.Has(Mutation::kEarlyFence) ? absl::Milliseconds(1) : SimLeases::FenceDelay();
   options.max_active_runs = 6;
   options.asks_usage = cluster.temper().is_slurm;
   options.lookup_grace = world.Has(Mutation::kNoLookupGrace) ? absl::ZeroDuration() : kLookupGrace;
@@ -67,6 +69,14 @@ void SimAgent::Crash(std::string_view why, bool loses_journal) {
   }
   world_.loop.After(world_.random.Skewed(absl::Milliseconds(100), absl::Seconds(40)),
                     [this] { Start(); });
+}
+
+void SimAgent::Isolate(absl::Duration time) {
+  world_.Count("agent isolated");
+  world_.history.Note(world_.loop, "network: {} cannot reach the broker for {}", cluster_.name(),
+                      absl::FormatDuration(time));
+  isolated_until_ = world_.loop.now() + time;
+  if (link_ != nullptr) link_->Cut();
 }
 
 void SimAgent::Later(absl::Duration delay, std::function<void()> action) {
@@ -207,7 +217,8 @@ void SimAgent::Observe() {
 // ---- the broker
 
 void SimAgent::Dial() {
-  auto link = broker_.Dial();
+  const bool is_isolated = world_.faults && world_.loop.now() < isolated_until_;
+  auto link = is_isolated ? nullptr : broker_.Dial();
   if (link == nullptr) {
     Later(world_.random.Between(absl::Milliseconds(500), absl::Seconds(3)), [this] { Dial(); });
     return;

@@ -23,6 +23,8 @@ class SimAgent {
   void Start();
   // `loses_journal`: the next process begins with an empty one.
   void Crash(std::string_view why, bool loses_journal);
+  // The agent cannot reach its broker for so long.
+  void Isolate(absl::Duration time);
   bool is_up() const { return core_ != nullptr; }
   // Runs in its journal.
   size_t held() const { return journal_.runs.size(); }
@@ -53,6 +55,7 @@ class SimAgent {
   void Do(agents::DoReadUsage& effect);
   void Do(agents::DoForget& effect);
   void Do(agents::DoAllowStarts&) {}
+  void Do(agents::DoRenewLeases& effect) { cluster_.RenewLeases(effect.end - now()); }
   void Do(agents::SendToBroker& effect);
   void Do(agents::Redial& effect);
   void Do(agents::Stop& effect);
@@ -63,6 +66,7 @@ class SimAgent {
   SimCluster& cluster_;
   agents::JournalContent journal_;
   absl::Duration clock_offset_;
+  absl::Time isolated_until_ = absl::InfinitePast();  // in true time
 
   // ---- what dies with the process
   std::unique_ptr<agents::AgentCore> core_;

@@ -176,11 +176,13 @@ void Auditor::Commit(const core::AppendTransition& change) {
     ++book.holds;
   }
   if (transition.kind() == v1::TRANSITION_KIND_RELEASE_REQUESTED) book.is_held = false;
+  if (transition.kind() == v1::TRANSITION_KIND_WITHDRAWAL_REQUESTED) book.is_withdrawn = true;
   if (transition.kind() == v1::TRANSITION_KIND_RETRY) {
     CheckRetryStep(change.job, &book, transition);
   }
   if (transition.run() != 0) CheckRunStep(change.job, &book, transition);
   book.state = transition.job_state();
+  if (book.state != v1::JOB_STATE_PENDING || book.cancel_requested) book.is_withdrawn = false;
   // A hold that came too late.
   if (book.state != v1::JOB_STATE_QUEUED && book.state != v1::JOB_STATE_PENDING) {
     book.is_held = false;
@@ -198,9 +200,15 @@ void Auditor::CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& tr
   if (to == v1::RUN_STATE_ASSIGNED) CheckAssignment(job, *book, transition);
   run.was_canceled = book->cancel_requested;
   // The end of its run decides, which is looked at when the whole end is known.
-  run.is_followed = to == v1::RUN_STATE_FAILED && transition.job_state() == v1::JOB_STATE_QUEUED;
-  if (run.is_followed) world_.Count("another run after a failure");
-  if (!run.is_followed && transition.job_state() != JobStateOf(to, book->cancel_requested)) {
+  run.is_given_up = transition.kind() == v1::TRANSITION_KIND_FAILED_OVER;
+  run.is_followed = (to == v1::RUN_STATE_FAILED || run.is_given_up) &&
+                    transition.job_state() == v1::JOB_STATE_QUEUED;
+  if (run.is_given_up) world_.Count("job failed over");
+  if (run.is_followed && !run.is_given_up) world_.Count("another run after a failure");
+  const bool comes_back = transition.kind() == v1::TRANSITION_KIND_WITHDRAWN;
+  if (comes_back) CheckReturn(job, book, transition);
+  if (!run.is_followed && !comes_back &&
+      transition.job_state() != JobStateOf(to, book->cancel_requested)) {
     Fail("legal", fmt::format("job {} is {} while its run is {}", job, Text(transition.job_state()),
                               Text(to)));
   }
@@ -208,6 +216,26 @@ void Auditor::CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& tr
     Fail("legal", fmt::format("job {} has a step without evidence", job));
   }
   run.state = to;
+}
+
+void Auditor::CheckReturn(uint64_t job, JobBook* book, const v1::Transition& transition) {
+  world_.Count("a run came back");
+  ++book->returned;
+  book->runs[transition.run()].came_back = true;
+  const std::string& key = book->runs[transition.run()].last_put.run_key();
+  if (!book->is_withdrawn || transition.run_state() != v1::RUN_STATE_CANCELED ||
+      transition.job_state() != v1::JOB_STATE_QUEUED)
+    Fail("withdrawal", fmt::format("job {} comes back and was not asked for", job));
+  if (const auto truth = runs_.find(key); truth != runs_.end() && !truth->second.starts.empty())
+    Fail("withdrawal", fmt::format("run {} came back and had begun", key));
+}
+
+void Auditor::Commit(const core::PutWithdrawal& change) {
+  const JobBook& book = jobs_[change.job];
+  if (change.withdrawal && book.state != v1::JOB_STATE_PENDING)
+    Fail("withdrawal", fmt::format("job {} waits on no cluster and is withdrawn", change.job));
+  if (change.returned_runs < book.returned)
+    Fail("withdrawal", fmt::format("job {} forgets runs that came back", change.job));
 }
 
 void Auditor::Commit(const core::UpdateJob& change) {
@@ -223,7 +251,7 @@ void Auditor::Commit(const core::UpdateJob& change) {
 void Auditor::Commit(const core::PutUsage& change) {
   const RunBook& run = jobs_[change.job].runs[change.run];
   world_.Count("usage after the logs");
-  if (!HasEnded(run.last_put.state()) || !run.logs_complete)
+  if (!HasEnded(run.last_put.state()) || !(run.logs_complete || run.is_given_up))
     Fail("legal", fmt::format("run {} has its usage too early", run.last_put.run_key()));
   if (change.usage.max_rss_bytes() != TrueUsage(run.last_put.run_key()).max_rss_bytes())
     Fail("usage", fmt::format("run {} has that of another", run.last_put.run_key()));
@@ -250,6 +278,10 @@ void Auditor::Commit(const core::PutRun& change) {
   const bool ends_now = HasEnded(change.run.state()) && !HasEnded(run.last_put.state());
   run.last_put = change.run;
   run.logs_complete = change.run.logs_complete();
+  if (ends_now && change.run.failure().code() == v1::FAILURE_CODE_CLUSTER_LOST) {
+    run.is_given_up = true;
+    return CheckGivenUp(change.run, book);
+  }
   if (ends_now) CheckEnd(change.run.run_key(), change.run, book);
 }
 
@@ -265,7 +297,7 @@ void Auditor::CheckEnd(const std::string& run_key, const v1::Run& run, const Job
       good = succeeded && run.exit().code() == 0 && run.exit().signal() == 0;
       break;
     case v1::RUN_STATE_FAILED:
-      good = is(TrueEnd::Kind::kRefused) ||
+      good = is(TrueEnd::Kind::kRefused) || is(TrueEnd::Kind::kLeaseEnded) ||
              (is(TrueEnd::Kind::kExit) && truth.end->code != 0 &&
               run.exit().code() == truth.end->code && run.exit().signal() == 0) ||
              (is(TrueEnd::Kind::kSignal) && run.exit().signal() == truth.end->code);
@@ -273,6 +305,7 @@ void Auditor::CheckEnd(const std::string& run_key, const v1::Run& run, const Job
     case v1::RUN_STATE_CANCELED:
       // A run that failed by itself in the meantime is canceled, too; one that succeeded is not.
       good = is(TrueEnd::Kind::kCanceled) ||
+             (book.runs.at(run.number()).came_back && never_there) ||
              (book.cancel_requested && (never_there || (truth.end && !succeeded)));
       break;
     default:
@@ -322,7 +355,7 @@ bool Auditor::IsAlive(const std::string& run_key) const {
 
 void Auditor::Submitted(const std::string& run_key) {
   TrueRun& run = runs_[run_key];
-  if (!IsAlive(run_key)) {
+  if (!IsAlive(run_key) && !WasGivenUp(run_key)) {
     Fail("single start", fmt::format("{} was launched and is no committed, active run", run_key));
   }
   if (run.is_live || !run.starts.empty()) {
@@ -346,16 +379,17 @@ void Auditor::Launching(const std::string& run_key) {
 }
 
 void Auditor::Started(const std::string& run_key, int restart) {
-  if (!IsAlive(run_key)) {
+  if (!CheckAlone(run_key) && !IsAlive(run_key)) {
     Fail("cancel", fmt::format("the command of {} starts after its job has ended", run_key));
   }
+  runs_[run_key].is_running = true;
   if (!runs_[run_key].starts.insert(restart).second) {
     Fail("single start", fmt::format("the command of {} started twice", run_key));
   }
 }
 
 void Auditor::Ended(const std::string& run_key, TrueEnd end) {
-  runs_[run_key].is_live = false;
+  runs_[run_key].is_live = runs_[run_key].is_running = false;
   runs_[run_key].end = end;
 }
 

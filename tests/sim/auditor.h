@@ -22,8 +22,14 @@
 //   dependency     no run of a job is assigned before the jobs that it depends on have ended as it
 //                  needs; it fails in the commit in which one ends otherwise, and not without that
 //   places         no run of a job is on a cluster that the job's project may not use
+//   fence          only jobs whose users want it fail over; no run of the others, and none that is
+//                  to be fenced, runs at the same time as another one of its job, or starts after
+//                  it was given up
 //   cordon         an acknowledged cordon is in the store, and its cluster gets no new run until
 //                  its end is asked for
+//   withdrawal     a run that came back from its cluster never starts, and ended because it was
+//   asked
+//                  for; one that began is not followed for that
 //   quotas         no commit leaves a project with more active runs than its quota
 //   conservation   submitted = queued + active + ended; after the quiet no orphan on any cluster
 //   replay         the stored transitions give the stored states
@@ -90,6 +96,7 @@ class Auditor {
   // ---- the clusters
   void Submitted(const std::string& run_key);
   void Started(const std::string& run_key, int restart);
+  void Requeued(const std::string& run_key) { runs_[run_key].is_running = false; }
   void Ended(const std::string& run_key, TrueEnd end);
   // The cluster has dropped the run, and neither its history nor a record tells of it: it may be
   // reported as LOST.
@@ -102,6 +109,8 @@ class Auditor {
   // `quiet`: the faults are over and everything should have ended.
   void CheckAfterQuiet(const store::Store& store, size_t live_on_clusters, size_t held_by_agents);
   bool AllEnded() const;
+  // Returns whether the broker gave the run up with its cluster.
+  bool WasGivenUp(const std::string& run_key) const;
   size_t jobs() const { return jobs_.size(); }
 
  private:
@@ -110,7 +119,9 @@ class Auditor {
     v1::Run last_put;
     bool logs_complete = false;
     bool was_canceled = false;  // when it ended
+    bool came_back = false;     // it ended because it was asked for, before it began
     bool is_followed = false;   // its end took the job back to the queue
+    bool is_given_up = false;   // with its cluster
   };
   struct JobBook {
     std::string operation;
@@ -120,6 +131,8 @@ class Auditor {
     bool cancel_requested = false;
     int holds = 0;  // steps that held it
     bool is_held = false;
+    bool is_withdrawn = false;
+    uint32_t returned = 0;                // runs that came back
     std::optional<absl::Time> wait_ends;  // as its last step back to the queue promised
     absl::Time wait_begins;               // in true time, or a little before
     std::map<uint32_t, RunBook> runs;
@@ -129,6 +142,7 @@ class Auditor {
     int submissions = 0;
     std::set<int> starts;
     bool is_live = false;
+    bool is_running = false;  // its command
     bool is_untraceable = false;
     std::optional<TrueEnd> end;
   };
@@ -136,6 +150,7 @@ class Auditor {
   void Commit(const core::InsertJob& change);
   void Commit(const core::AppendTransition& change);
   void Commit(const core::UpdateJob& change);
+  void Commit(const core::PutWithdrawal& change);
   void Commit(const core::PutRun& change);
   void Commit(const core::PutUsage& change);
   void Commit(const core::PutCluster& change);
@@ -155,10 +170,19 @@ class Auditor {
   uint64_t FailedDependency(const JobBook& book) const;
   // Checks that the end of a run was followed by what its job's policy and the truth ask for.
   void CheckFollowed(const std::string& run_key, const RunBook& run, const JobBook& book);
+  // auditor_losses.cc
+  // The job's runs may run at the same time: FAIL_OVER_NOW.
+  static bool MayRunTwice(const JobBook& book);
+  void CheckGivenUp(const v1::Run& run, const JobBook& book);
+  // Checks that nothing else of its job runs. Returns whether it was given up before.
+  bool CheckAlone(const std::string& run_key);
+  // The number of runs up to this one that were given up.
+  static uint32_t CountGivenUp(const JobBook& book, uint32_t number);
   void CheckPlace(const core::PutRun& change, const JobBook& book);
   // Checks that the cluster of a run that has just been assigned takes some.
   void CheckCordon(const v1::Run& run);
   void CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& update);
+  void CheckReturn(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckEnd(const std::string& run_key, const v1::Run& run, const JobBook& book);
   void CheckJob(const v1::Job& job);

@@ -59,14 +59,16 @@ void Auditor::CheckRetryStep(uint64_t job, JobBook* book, const v1::Transition& 
   // The policy's arithmetic, apart from the contract's.
   const v1::RetryPolicy& policy = book->spec->retry();
   int64_t seconds = policy.has_backoff() ? policy.backoff().seconds() : 10;
-  for (uint32_t run = 1; run < book->runs.rbegin()->first && seconds < 3600; ++run) seconds *= 2;
+  const uint32_t latest = book->runs.rbegin()->first;
+  const uint32_t counted = latest - CountGivenUp(*book, latest) - book->returned;
+  for (uint32_t run = 1; run < counted && seconds < 3600; ++run) seconds *= 2;
   book->wait_ends = TimeOf(transition) + absl::Seconds(std::min<int64_t>(seconds, 3600));
   book->wait_begins = world_.loop.now() - kLongestCommit;
 }
 
 void Auditor::CheckAssignment(uint64_t job, const JobBook& book, const v1::Transition& transition) {
   const uint32_t max_runs = MaxRuns(book.spec->retry());
-  if (transition.run() > max_runs) {
+  if (transition.run() - CountGivenUp(book, transition.run()) - book.returned > max_runs) {
     Fail("retry", fmt::format("job {} gets run {} of {}", job, transition.run(), max_runs));
   }
   if (book.is_held) Fail("hold", fmt::format("job {} is held and gets a run", job));
@@ -145,7 +147,9 @@ void Auditor::CheckFollowed(const std::string& run_key, const RunBook& run, cons
   const bool is_worth_it =
       fault == TrueEnd::Fault::kCluster ||
       (fault == TrueEnd::Fault::kPreemption && book.spec->retry().on_preemption());
-  const bool should = is_worth_it && !run.was_canceled && run.last_put.number() < max_runs;
+  const uint32_t number = run.last_put.number();
+  const uint32_t counted = number - CountGivenUp(book, number) - book.returned;
+  const bool should = is_worth_it && !run.was_canceled && counted < max_runs;
   if (should == run.is_followed) return;
   Fail("retry", fmt::format("{} ended in way {} with fault {}, its job {} another run", run_key,
                             static_cast<int>(truth.end->kind), static_cast<int>(fault),

@@ -19,11 +19,15 @@ constexpr absl::Duration kTickInterval = absl::Seconds(1);
 // out, and with yet another one the store thread waits in Carrier::Post.
 constexpr size_t kMaxCommitted = broker::Carrier::kMaxWaiting + 2;
 
+// Three heartbeats, the least that a broker takes.
+constexpr absl::Duration kLease = absl::Seconds(15);
+
 core::Options CoreOptions() {
   core::Options options;
   // Rounds that end early are a path of their own.
   options.max_assignments_per_round = 3;
   options.max_fit_checks_per_round = 2;
+  options.lease = kLease;
   return options;
 }
 
@@ -39,7 +43,9 @@ void SimBroker::Start() {
   if (world_.Has(Mutation::kForgetRequestIds)) restored->requests.clear();
   for (core::LiveJob& job : restored->jobs) {
     if (world_.Has(Mutation::kForgetRetryTimes)) job.retry_time.reset();
+    if (world_.Has(Mutation::kForgetFailOvers)) job.fail_overs = 0;
     if (world_.Has(Mutation::kForgetHolds)) job.hold = core::HoldState::kNone;
+    if (world_.Has(Mutation::kForgetWithdrawals)) job.withdrawal.reset();
   }
   for (core::PutCluster& cluster : restored->clusters) {
     if (world_.Has(Mutation::kForgetCordons)) cluster.cordon.reset();
@@ -273,6 +279,12 @@ void SimBroker::Hold(core::Hold request, StatusDone done) {
   Take(std::move(request));
 }
 
+void SimBroker::Move(core::Move request, StatusDone done) {
+  request.ticket = ++last_ticket_;
+  wishes_[request.ticket] = std::move(done);
+  Take(std::move(request));
+}
+
 void SimBroker::Cordon(core::SetCordon request, StatusDone done) {
   request.ticket = ++last_ticket_;
   wishes_[request.ticket] = std::move(done);
@@ -332,6 +344,8 @@ void SimBroker::OnMessage(core::SessionId session, agent::v1::ConnectRequest mes
 }
 
 void SimBroker::Do(core::SendToAgent& effect) {
+  if (effect.message.has_lease_renewal() && world_.Has(Mutation::kLongerLeases))
+    effect.message.mutable_lease_renewal()->mutable_duration()->set_seconds(45);
   const auto link = links_.find(effect.session);
   if (link != links_.end()) link->second->ToAgent(std::move(effect.message));
 }

@@ -45,6 +45,7 @@ class SimBroker {
   void Submit(core::Submit request, SubmitDone done);
   void Cancel(core::Cancel request, StatusDone done);
   void Hold(core::Hold request, StatusDone done);
+  void Move(core::Move request, StatusDone done);
   void Cordon(core::SetCordon request, StatusDone done);
 
   // The clock of its machine jumps, which its loop notices.
@@ -103,7 +104,7 @@ class SimBroker {
   std::deque<core::Output> committed_;  // and not carried out
   std::map<core::SessionId, std::shared_ptr<Link>> links_;
   std::map<core::Ticket, SubmitDone> submits_;
-  std::map<core::Ticket, StatusDone> wishes_;  // cancels and holds
+  std::map<core::Ticket, StatusDone> wishes_;  // cancels, holds and moves
   // The auditor's view of who speaks for a cluster, from what the core has sent.
   std::map<core::SessionId, std::string> greeting_;  // said hello
   std::map<std::string, core::SessionId> current_;

@@ -53,6 +53,11 @@ std::shared_ptr<const v1::JobSpec> SimClient::MakeSpec(const std::string& name,
     spec.mutable_retry()->set_on_preemption(random.Chance(0.5));
     spec.mutable_retry()->mutable_backoff()->set_seconds(static_cast<int64_t>(random.Below(30)));
   }
+  const uint64_t on_loss = random.Below(4);
+  if (on_loss == 2) spec.set_on_cluster_loss(v1::CLUSTER_LOSS_POLICY_FAIL_OVER_WHEN_FENCED);
+  // A run that is given up and that no journal knows any more ends by itself alone.
+  if (on_loss == 3 && !runs_for_ever)
+    spec.set_on_cluster_loss(v1::CLUSTER_LOSS_POLICY_FAIL_OVER_NOW);
   if (random.Chance(0.2)) {
     const std::string& named = clusters_[random.Below(clusters_.size())];
     // A broker refuses a job of the picky project that names another.
@@ -78,6 +83,8 @@ SimClient::Operation SimClient::MakeOperation(int number) {
   operation.wants_hold = random.Chance(0.2);
   operation.hold_after = random.Skewed(absl::Milliseconds(1), absl::Minutes(1));
   operation.release_after = random.Between(absl::Milliseconds(1), absl::Minutes(2));
+  operation.wants_move = random.Chance(0.3);
+  operation.move_after = random.Skewed(absl::Milliseconds(1), absl::Minutes(1));
   return operation;
 }
 
@@ -167,6 +174,9 @@ void SimClient::OnSubmitted(const std::vector<size_t>& operations,
     if (operation.wants_hold) {
       world_.loop.After(operation.hold_after, [this, index = operations[i]] { Hold(index); });
     }
+    if (operation.wants_move) {
+      world_.loop.After(operation.move_after, [this, index = operations[i]] { Move(index); });
+    }
     if (world_.random.Chance(0.1)) {
       world_.loop.After(kPatience, [this, index = operations[i]] { RepeatWithAnotherSpec(index); });
     }
@@ -241,6 +251,17 @@ void SimClient::Release(size_t index) {
     operations_[index].release_is_answered = true;
     auditor_.ReleaseAcknowledged(operations_[index].job);
     world_.history.Note(world_.loop, "client: job {} is released", operations_[index].job);
+  });
+}
+
+// Once: whether it was moved or stayed does not matter to its client.
+void SimClient::Move(size_t index) {
+  if (!broker_.is_up()) return;
+  core::Move request;
+  request.jobs = {operations_[index].job};
+  request.user = "someone";
+  broker_.Move(std::move(request), [this](const absl::Status& status) {
+    if (!status.ok()) auditor_.Fail("withdrawal", status.ToString());
   });
 }
 

@@ -38,6 +38,8 @@ class SimClient {
     absl::Duration hold_after;
     absl::Duration release_after;  // that
     bool hold_is_answered = false;
+    bool wants_move = false;
+    absl::Duration move_after;
     bool release_is_answered = false;
     bool was_sent = false;
   };
@@ -56,6 +58,7 @@ class SimClient {
   void Cancel(size_t operation);
   void Hold(size_t operation);
   void Release(size_t operation);
+  void Move(size_t operation);
   void Watch();
 
   World& world_;

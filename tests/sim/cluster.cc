@@ -25,6 +25,7 @@ SimCluster::SimCluster(World* world, Auditor* auditor, std::string name, Temper 
       auditor_(*auditor),
       name_(std::move(name)),
       temper_(temper),
+      leases_(world),
       cluster_(&world->loop, this, temper.cluster),
       backend_(std::make_unique<fake::FakeBackend>(&cluster_)),
       inventory_(*backend_->Inventory()) {
@@ -55,6 +56,17 @@ bool SimCluster::Refuse(const agent::v1::Assignment& assignment, agents::LaunchO
 void SimCluster::Launch(const agent::v1::Assignment& assignment,
                         std::function<void(agents::LaunchOutcome)> answer) {
   using Kind = agents::LaunchOutcome::Kind;
+  if (agents::KeepsLease(assignment)) {
+    if (!leases_.AreLive()) {
+      agents::LaunchOutcome outcome;
+      outcome.kind = Kind::kDeferred;
+      outcome.retry_after = absl::Seconds(1);
+      world_.Count("launch deferred for a lease");
+      world_.loop.After(CallTime(), [answer, outcome] { answer(outcome); });
+      return;
+    }
+    leases_.NoteLaunch(assignment.run_key());
+  }
   world_.loop.After(CallTime(), [this, assignment, answer] {
     agents::LaunchOutcome outcome;
     if (Refuse(assignment, &outcome)) {
@@ -213,7 +225,7 @@ absl::Duration SimCluster::StartTime() {
   return world_.random.Skewed(absl::Milliseconds(10), absl::Seconds(5));
 }
 absl::Duration SimCluster::EndTime() {
-  return world_.random.Skewed(absl::Milliseconds(1), absl::Seconds(3));
+  return world_.random.Skewed(absl::Milliseconds(1), kLongestStop);
 }
 absl::Duration SimCluster::FinishTime() {
   return world_.random.Skewed(absl::ZeroDuration(), absl::Seconds(3));
@@ -227,6 +239,18 @@ void SimCluster::OnSubmitted(const std::string& run_key) {
 void SimCluster::OnStarted(const std::string& run_key, int restart) {
   auditor_.Started(run_key, restart);
   Note(run_key, "starts its command");
+  LookAtLease(run_key, restart);
+}
+
+void SimCluster::LookAtLease(const std::string& run_key, int restart) {
+  world_.loop.After(absl::Milliseconds(agents::kLeaseLookMs), [this, run_key, restart] {
+    const fake::Cluster::Job* job = cluster_.Find(run_key);
+    if (job == nullptr || job->restart != restart) return;
+    if (job->phase != Phase::kRunning && job->phase != Phase::kSuspended) return;
+    if (!leases_.IsOver(run_key)) return LookAtLease(run_key, restart);
+    Note(run_key, "is stopped: its lease is over");
+    cluster_.EndLease(run_key);
+  });
 }
 
 void SimCluster::OnEnded(const std::string& run_key, const TrueEnd& end) {
@@ -252,6 +276,7 @@ void SimCluster::Misfortune() {
   if (kind == 1 && temper_.is_slurm && job.phase == Phase::kRunning) {
     world_.Count("requeue");
     Note(job.run_key, "is requeued");
+    auditor_.Requeued(job.run_key);
     cluster_.Requeue(job.run_key);
   } else if (kind == 2 && temper_.is_slurm && job.phase == Phase::kRunning) {
     world_.Count("suspension");
@@ -265,9 +290,13 @@ void SimCluster::Misfortune() {
 }
 
 size_t SimCluster::live() const {
+  // Nobody knows any more of a run that was given up and that a lost journal had.
+  const bool is_journal_lost = world_.counts.contains("journal lost");
   return static_cast<size_t>(
-      std::count_if(cluster_.jobs().begin(), cluster_.jobs().end(),
-                    [](const auto& entry) { return entry.second.phase != Phase::kEnded; }));
+      std::count_if(cluster_.jobs().begin(), cluster_.jobs().end(), [&](const auto& entry) {
+        const bool is_orphan = is_journal_lost && auditor_.WasGivenUp(entry.first);
+        return entry.second.phase != Phase::kEnded && !is_orphan;
+      }));
 }
 
 }  // namespace muster::sim

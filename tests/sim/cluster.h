@@ -16,6 +16,7 @@
 #include "tests/fake/backend.h"
 #include "tests/fake/cluster.h"
 #include "tests/sim/auditor.h"
+#include "tests/sim/leases.h"
 #include "tests/sim/world.h"
 
 namespace muster::sim {
@@ -50,6 +51,7 @@ class SimCluster : private fake::Owner {
   // A waiting run does not start while it is held.
   void SetHeld(const agents::RunHandle& run, bool held, std::function<void(absl::Status)> answer);
   void Forget(const agents::RunHandle& run);
+  void RenewLeases(absl::Duration remaining) { leases_.Renew(remaining, CallTime()); }
 
   // One random misfortune: unreachable for a while, a requeue, a suspension, a foreign scancel.
   void Misfortune();
@@ -63,6 +65,9 @@ class SimCluster : private fake::Owner {
   absl::Duration StartTime() override;
   absl::Duration EndTime() override;
   absl::Duration FinishTime() override;
+  bool MayStart(const std::string& run_key) override { return leases_.MayStart(run_key); }
+  // The node looks at the lease of a run that has started, again and again.
+  void LookAtLease(const std::string& run_key, int restart);
   void OnSubmitted(const std::string& run_key) override;
   void OnStarted(const std::string& run_key, int restart) override;
   void OnEnded(const std::string& run_key, const TrueEnd& end) override;
@@ -84,6 +89,7 @@ class SimCluster : private fake::Owner {
   Auditor& auditor_;
   const std::string name_;
   const Temper temper_;
+  SimLeases leases_;
   fake::Cluster cluster_;
   std::unique_ptr<fake::FakeBackend> backend_;
   v1::Inventory inventory_;

@@ -1,5 +1,5 @@
-// One connection between an agent and the broker: two ordered streams of messages, each with delays
-// of its own.
+// Is one connection between an agent and the broker: two ordered streams of messages, each with
+// delays of its own.
 //
 // A link can be cut at any moment. Messages under way are then lost, or still arrive; each end
 // learns of the cut some time later, or never, and has to notice the silence.

@@ -28,7 +28,10 @@ void SimOperator::Ask(const std::string& cluster, bool is_on,
   if (!is_on) auditor_.UncordonAsked(cluster);
   if (!broker_.is_up()) return;
   core::SetCordon request{.name = cluster};
-  if (is_on) request.cordon.emplace().set_user("operator");
+  if (is_on) {
+    request.cordon.emplace().set_user("operator");
+    request.cordon->set_drain(world_.random.Chance(0.5));
+  }
   broker_.Cordon(std::move(request), [this, cluster, is_on,
                                       is_answered](const absl::Status& status) {
     // The answer travels; the connection may break under it. A cluster may not have connected yet.

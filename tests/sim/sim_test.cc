@@ -70,7 +70,15 @@ TEST(Simulation, HasEveryFaultInSomeSeed) {
                            "hold came too late",
                            "run held on its cluster",
                            "cluster cordoned",
+                           "a run came back",
                            "submit repeated after its answer",
+                           "agent isolated",
+                           "lease not renewed",
+                           "launch deferred for a lease",
+                           "run not started without a lease",
+                           "run stopped at the end of its lease",
+                           "job failed over",
+                           "run that was given up starts all the same",
                            "job that depends on others",
                            "job that failed with another"}) {
     EXPECT_GT(counts[what], 0u) << what;

@@ -98,7 +98,7 @@ class Simulation {
   void Strike() {
     Random& random = world_.random;
     SimAgent& agent = *agents_[random.Below(agents_.size())];
-    switch (random.Below(8)) {
+    switch (random.Below(10)) {
       case 0:
         return broker_.Crash("broker dies at any time");
       case 1:
@@ -113,6 +113,8 @@ class Simulation {
                             absl::FormatDuration(jump));
         return broker_.JumpClock(jump);
       }
+      case 5:
+        return agent.Isolate(random.Between(absl::Seconds(1), absl::Seconds(120)));
       default:
         return clusters_[random.Below(clusters_.size())]->Misfortune();
     }

@@ -34,9 +34,14 @@ enum class Mutation {
   kForgetRetryTimes,       // a restarted broker does not know how long jobs are to wait
   kForgetBudgets,          // a restarted broker does not know how many runs a job may have
   kForgetHolds,            // a restarted broker does not know which jobs are held
+  kForgetWithdrawals,      // a restarted broker does not know which runs are to come back
   kRetryPlainFailures,     // the backend takes every failure for the cluster's fault
   kForgetLimits,           // a restarted broker does not know what projects may use
   kForgetCordons,          // a restarted broker does not know which clusters are cordoned
+  kNodesIgnoreLeases,      // no node stops a run, or keeps it from starting, for its lease
+  kLongerLeases,           // agents are given longer leases than the broker counts
+  kEarlyFence,             // agents tell a shorter fence delay than their nodes need
+  kForgetFailOvers,        // a restarted broker does not know how often jobs have failed over
   kForgetQuotas,           // the broker does not know how many runs a project may have
   kWatchSkips,             // a resumed watch begins one transition too late
 };
@@ -69,9 +74,14 @@ inline constexpr MutationName kMutations[] = {
     {Mutation::kForgetRetryTimes, "forget-retry-times"},
     {Mutation::kForgetBudgets, "forget-budgets"},
     {Mutation::kForgetHolds, "forget-holds"},
+    {Mutation::kForgetWithdrawals, "forget-withdrawals"},
     {Mutation::kRetryPlainFailures, "retry-plain-failures"},
     {Mutation::kForgetLimits, "forget-limits"},
     {Mutation::kForgetCordons, "forget-cordons"},
+    {Mutation::kNodesIgnoreLeases, "nodes-ignore-leases"},
+    {Mutation::kLongerLeases, "longer-leases"},
+    {Mutation::kEarlyFence, "early-fence"},
+    {Mutation::kForgetFailOvers, "forget-fail-overs"},
     {Mutation::kForgetQuotas, "forget-quotas"},
     {Mutation::kWatchSkips, "watch-skips"},
 };

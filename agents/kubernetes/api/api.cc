@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kMaxAnswerBytes = size_t{64} << 20;
 // The format of the header Date.
 constexpr char kHttpDate[] = "%a, %d %b %E4Y %H:%M:%S GMT";
-// For a stream's credentials; whoever wants it tries again.
+// A stream waits so long for its credentials; whoever wants it tries again.
 constexpr absl::Duration kStreamStartTimeout = absl::Seconds(30);
 // Waits between repetitions if the server names none.
 constexpr absl::Duration kFirstWait = absl::Milliseconds(200);

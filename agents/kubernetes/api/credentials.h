@@ -41,7 +41,7 @@ inline constexpr absl::Duration kFailureHolds = absl::Seconds(3);
 // at least; certificates live longer.
 inline constexpr absl::Duration kFileAge = absl::Minutes(1);
 
-// Thread-safe. Errors name the file or the program and what to do; no secret is in them.
+// Any thread may use it. Errors name the file or the program and what to do; no secret is in them.
 class Credentials {
  public:
   // `host` is this machine, for plug-ins; it must outlive this object.

@@ -22,9 +22,9 @@ constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
 // loop waits for it or has something to send; the kernel's own patience is a quarter of an hour.
 constexpr long kKeepaliveSeconds = 20;
 constexpr unsigned kUnansweredMilliseconds = 60'000;
-// Long enough to cost nothing; a new order wakes the thread.
+// It is long enough to cost nothing; a new order wakes the thread.
 constexpr int kMaxPollMilliseconds = 60'000;
-// Header lines of one answer; the API server sends ten.
+// Bounds the header lines of one answer; the API server sends ten.
 constexpr size_t kMaxHeaders = 200;
 // Lower statuses only say that the answer is still to come.
 constexpr long kFirstFinalStatus = 200;
@@ -155,7 +155,7 @@ class Collector : public HttpSink {
 
 }  // namespace
 
-// One call under way.
+// Describes one call under way.
 struct HttpLoop::Transfer {
   CallId id = 0;
   HttpCall call;

@@ -34,7 +34,7 @@ struct HttpCall {
   std::string body;
   std::string proxy_url;  // empty: as HTTPS_PROXY and NO_PROXY say
   HttpTls tls;
-  // For the whole call. Infinite is for streams.
+  // Bounds the whole call. Infinite is for streams.
   absl::Duration timeout = absl::Seconds(30);
   // A call that brings no byte for so long is broken off. Infinite: never. Whole seconds.
   absl::Duration silence = absl::InfiniteDuration();
@@ -46,7 +46,7 @@ using HttpCallId = uint64_t;
 class HttpSink {
  public:
   virtual ~HttpSink() = default;
-  // Before all else, on the thread of HttpLoop::Start.
+  // Comes before all else, on the thread of HttpLoop::Start.
   virtual void OnStart(HttpCallId /*id*/) {}
   // The call goes out a second time, because a kept connection broke before a byte of an answer had
   // come: nobody knows whether the server has heard the first one.
@@ -70,7 +70,7 @@ struct HttpAnswer {
   bool was_sent_again = false;  // see HttpSink::OnSentAgain
 };
 
-// Thread-safe.
+// Any thread may use it.
 class HttpLoop {
  public:
   using CallId = HttpCallId;

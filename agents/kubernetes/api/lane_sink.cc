@@ -9,7 +9,7 @@ namespace muster::kubernetes {
 struct LaneSink::State {
   State(std::unique_ptr<HttpSink> other, HttpLoop* http) : sink(std::move(other)), loop(*http) {}
 
-  // On the lane.
+  // Runs on the lane.
   void Take(const std::string& bytes) {
     if (!is_unwanted && !sink->OnBytes(bytes)) {
       is_unwanted = true;

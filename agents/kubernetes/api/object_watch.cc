@@ -83,7 +83,7 @@ class ObjectWatch::Inbox {
   News news_ ABSL_GUARDED_BY(mutex_);
 };
 
-// One watch request.
+// Makes one watch request.
 class ObjectWatch::Stream : public HttpSink {
  public:
   explicit Stream(std::shared_ptr<Inbox> inbox) : inbox_(std::move(inbox)) {}

@@ -50,7 +50,7 @@ std::vector<Right> RightsOf(const KubernetesConfig& config);
 std::vector<Right> RightsWithKueue();
 // Returns the rights for a cluster that has that group: the coscheduling plug-in's or Volcano's.
 std::vector<Right> RightsWithPodGroups(const std::string& group);
-// By verb, in the right's order.
+// `allowed` is by verb, in the right's order.
 void JudgeRight(const Right& right, const std::string& name_space,
                 const std::map<std::string, absl::StatusOr<bool>>& allowed,
                 agents::CheckList* checks);
@@ -75,7 +75,7 @@ void JudgeGpus(const std::vector<NodeObject>& nodes, const KubernetesConfig& con
 // ---- things that jobs depend on
 
 // `list` is a list's answer. `what` is "runtime classes", say.
-void JudgeNames(const std::string& what, const std::string& if_none,
+void JudgeNames(v1::CheckCode code, const std::string& what, const std::string& if_none,
                 const absl::StatusOr<Json>& list, agents::CheckList* checks);
 void JudgePullSecret(const std::string& name, const std::string& name_space,
                      const absl::StatusOr<Json>& secret, agents::CheckList* checks);

@@ -4,6 +4,7 @@
 
 #include "agents/kubernetes/checks/checks.h"
 #include "agents/kubernetes/cluster/queue_view.h"
+#include "agents/kubernetes/manifest/pod_lease.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "contract/message_of.h"
 #include "contract/text.h"
@@ -16,6 +17,9 @@ namespace {
 constexpr char kClusterRightsRemedy[] =
     "give the agent's account the rights of deploy/kubernetes/cluster-rights.yaml, if it may have "
     "them";
+constexpr char kNoLeases[] =
+    "jobs with on_cluster_loss: FAIL_OVER_WHEN_FENCED are not taken, because pods would not learn "
+    "how long their leases last";
 // Since then the pods of an Indexed Job have their index as a label, and a policy for replacement.
 constexpr int kMinorForSeveralNodes = 28;
 // Since then the pods of a Job have the label by which a record of the start script is known.
@@ -53,20 +57,21 @@ bool JudgeServer(const Endpoint& endpoint, const absl::StatusOr<std::string>& ve
                  agents::CheckList* checks) {
   const std::string subject = "API server " + endpoint.server;
   if (!version.ok()) {
-    checks->Fail(subject, MessageOf(version.status()), RemedyFor(version.status(), endpoint));
+    checks->Fail(v1::CHECK_CODE_SCHEDULER, subject, MessageOf(version.status()),
+                 RemedyFor(version.status(), endpoint));
     return false;
   }
   const std::string who = endpoint.context.empty() ? "as the account of the agent's own pod"
                                                    : "by context " + endpoint.context;
   if (endpoint.skips_tls_verify) {
-    checks->Warn(subject,
+    checks->Warn(v1::CHECK_CODE_SCHEDULER, subject,
                  fmt::format("answers, {}; its certificate is not looked at, so anybody between "
                              "here and it can read and change everything",
                              who),
                  "take insecure-skip-tls-verify out of the kubeconfig and set "
                  "certificate-authority-data");
   } else {
-    checks->Ok(subject, "answers, " + who);
+    checks->Ok(v1::CHECK_CODE_SCHEDULER, subject, "answers, " + who);
   }
   return true;
 }
@@ -76,21 +81,23 @@ void JudgeVersion(const std::string& version, agents::CheckList* checks) {
   int major = 0;
   int minor = 0;
   if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) != 2) {
-    return checks->Warn("version", seen + ", which is no version that is understood",
+    return checks->Warn(v1::CHECK_CODE_VERSION, "version",
+                        seen + ", which is no version that is understood",
                         "use Kubernetes 1.28 or later");
   }
   if (major == 1 && minor < kMinorForSeals) {
-    return checks->Warn("version",
+    return checks->Warn(v1::CHECK_CODE_VERSION, "version",
                         seen +
                             ": before 1.27 the agent does not learn why a command or a setup "
                             "script could not start, and jobs of several nodes need 1.28",
                         "upgrade the cluster");
   }
   if (major == 1 && minor < kMinorForSeveralNodes) {
-    return checks->Warn("version", seen + ": jobs of several nodes need 1.28 or later",
+    return checks->Warn(v1::CHECK_CODE_VERSION, "version",
+                        seen + ": jobs of several nodes need 1.28 or later",
                         "upgrade the cluster, or give it jobs of one node only");
   }
-  checks->Ok("version", seen);
+  checks->Ok(v1::CHECK_CODE_VERSION, "version", seen);
 }
 
 void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::string& known,
@@ -101,28 +108,29 @@ void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::strin
         fmt::format("the namespace kube-system cannot be read: {}", MessageOf(identity.status()));
     if (known.empty())
       return checks->Fail(
-          kSubject, seen,
+          v1::CHECK_CODE_IDENTITY, kSubject, seen,
           "the agent does not start before it could read that namespace's UID once: "
           "apply deploy/kubernetes/account.yaml");
-    return checks->Warn(kSubject, seen,
+    return checks->Warn(v1::CHECK_CODE_IDENTITY, kSubject, seen,
                         "another cluster at the same address is not noticed: apply "
                         "deploy/kubernetes/account.yaml");
   }
   if (!known.empty() && known != *identity) {
-    return checks->Fail(kSubject,
+    return checks->Fail(v1::CHECK_CODE_IDENTITY, kSubject,
                         fmt::format("the UID of kube-system is {}, and the agent's runs are on the "
                                     "cluster with {}",
                                     *identity, known),
                         "correct the kubeconfig or its context, or give this cluster an agent with "
                         "a state_dir of its own");
   }
-  checks->Ok(kSubject, "the UID of kube-system is " + *identity);
+  checks->Ok(v1::CHECK_CODE_IDENTITY, kSubject, "the UID of kube-system is " + *identity);
 }
 
 bool JudgePresence(const std::string& name_space, const absl::StatusOr<Json>& answer,
                    agents::CheckList* checks) {
   if (!absl::IsNotFound(answer.status())) return true;
-  checks->Fail("namespace " + name_space, "there is none: " + MessageOf(answer.status()),
+  checks->Fail(v1::CHECK_CODE_POOL, "namespace " + name_space,
+               "there is none: " + MessageOf(answer.status()),
                fmt::format("make the namespace (kubectl create namespace {0}) and give the agent's "
                            "account its rights there (kubectl apply -n {0} -f "
                            "deploy/kubernetes/rights.yaml), or take it out of kubernetes.namespace "
@@ -135,9 +143,11 @@ void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& 
                 agents::CheckList* checks) {
   const std::string subject = fmt::format("a Job in namespace {}", name_space);
   if (!answer.ok()) {
-    return checks->Fail(subject, MessageOf(answer.status()), "see that the API server is well");
+    return checks->Fail(v1::CHECK_CODE_TRIAL, subject, MessageOf(answer.status()),
+                        "see that the API server is well");
   }
-  if (answer->ok()) return checks->Ok(subject, "is taken by the API server in a dry run");
+  if (answer->ok())
+    return checks->Ok(v1::CHECK_CODE_TRIAL, subject, "is taken by the API server in a dry run");
   std::string remedy = "correct what the server's message names";
   if (answer->IsRbac()) remedy = RightsRemedy(name_space);
   if (answer->message.find("being terminated") != std::string::npos || answer->status == 404) {
@@ -147,7 +157,7 @@ void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& 
   } else if (answer->message.find("webhook") != std::string::npos) {
     remedy = "have the admission webhook take Muster's Jobs";
   }
-  checks->Fail(subject, MessageOf(RefusalOf(*answer, "dry run")), remedy);
+  checks->Fail(v1::CHECK_CODE_TRIAL, subject, MessageOf(RefusalOf(*answer, "dry run")), remedy);
 }
 
 // The rights that a cluster role gives come first: the others lack for one cause, and have their
@@ -164,6 +174,8 @@ std::vector<Right> NamespaceRights() {
       {"batch", "jobs", "", true, {"create", "get", "list", "watch", "patch", "delete"}, true, ""},
       {"", "secrets", "", true, {"create"}, true, ""},
       {"", "services", "", true, {"create"}, true, ""},
+      {"", "configmaps", "", true, {"create"}, false, kNoLeases},
+      {"", "configmaps", kLeaseObject, true, {"patch"}, false, kNoLeases},
       {"", "pods", "", true, {"list", "watch"}, true, ""},
       {"", "pods/log", "", true, {"get"}, true, ""},
       {"", "events", "", true, {"list", "watch"}, true, ""},
@@ -289,16 +301,19 @@ void JudgeRight(const Right& right, const std::string& name_space,
     const auto answer = allowed.find(verb);
     if (answer == allowed.end() || !answer->second.ok()) {
       return checks->Skip(
-          subject, answer == allowed.end() ? "not asked" : MessageOf(answer->second.status()));
+          v1::CHECK_CODE_RIGHTS, subject,
+          answer == allowed.end() ? "not asked" : MessageOf(answer->second.status()));
     }
     if (!*answer->second) missing.push_back(verb);
   }
-  if (missing.empty()) return checks->Ok(subject, fmt::format("{}", fmt::join(right.verbs, ", ")));
+  if (missing.empty())
+    return checks->Ok(v1::CHECK_CODE_RIGHTS, subject,
+                      fmt::format("{}", fmt::join(right.verbs, ", ")));
   const std::string seen = fmt::format("not allowed: {}{}{}", fmt::join(missing, ", "),
                                        right.loss.empty() ? "" : "; ", right.loss);
   const std::string remedy = right.in_namespace ? RightsRemedy(name_space) : kClusterRightsRemedy;
-  if (right.is_required) return checks->Fail(subject, seen, remedy);
-  checks->Warn(subject, seen, remedy);
+  if (right.is_required) return checks->Fail(v1::CHECK_CODE_RIGHTS, subject, seen, remedy);
+  checks->Warn(v1::CHECK_CODE_RIGHTS, subject, seen, remedy);
 }
 
 }  // namespace muster::kubernetes

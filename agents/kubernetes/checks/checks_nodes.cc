@@ -11,7 +11,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// Nodes that one line names.
+// One line names at most so many nodes.
 constexpr size_t kMaxNamedNodes = 8;
 // The GPU operator sets it where it has seen one. Source:
 // https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md.
@@ -53,11 +53,13 @@ bool HasGpus(const NodeObject& node) { return !node.allocatable.gpus.empty(); }
 void JudgeNodes(const absl::StatusOr<std::vector<NodeObject>>& nodes, agents::CheckList* checks) {
   constexpr char kSubject[] = "nodes";
   if (absl::IsPermissionDenied(nodes.status())) {
-    return checks->Skip(kSubject, fmt::format("they may not be listed, so they are not known: {}",
-                                              ToStd(nodes.status().message())));
+    return checks->Skip(v1::CHECK_CODE_NODES, kSubject,
+                        fmt::format("they may not be listed, so they are not known: {}",
+                                    ToStd(nodes.status().message())));
   }
   if (!nodes.ok()) {
-    return checks->Fail(kSubject, std::string(ToStd(nodes.status().message())),
+    return checks->Fail(v1::CHECK_CODE_NODES, kSubject,
+                        std::string(ToStd(nodes.status().message())),
                         "see that the API server is well");
   }
   const std::vector<std::string> lost =
@@ -69,10 +71,11 @@ void JudgeNodes(const absl::StatusOr<std::vector<NodeObject>>& nodes, agents::Ch
   if (!lost.empty()) seen += fmt::format("; not ready: {}", Named(lost));
   if (!cordoned.empty()) seen += fmt::format("; cordoned: {}", Named(cordoned));
   if (lost.size() + cordoned.size() == nodes->size())
-    return checks->Fail(kSubject, seen,
+    return checks->Fail(v1::CHECK_CODE_NODES, kSubject, seen,
                         nodes->empty() ? "see kubectl get nodes" : RemedyForNodes(lost, cordoned));
-  if (!lost.empty()) return checks->Warn(kSubject, seen, RemedyForNodes(lost, {}));
-  checks->Ok(kSubject, seen);
+  if (!lost.empty())
+    return checks->Warn(v1::CHECK_CODE_NODES, kSubject, seen, RemedyForNodes(lost, {}));
+  checks->Ok(v1::CHECK_CODE_NODES, kSubject, seen);
 }
 
 void JudgeGpus(const std::vector<NodeObject>& nodes, const KubernetesConfig& config,
@@ -91,7 +94,7 @@ void JudgeGpus(const std::vector<NodeObject>& nodes, const KubernetesConfig& con
       "install the GPU operator or the vendor's device plug-in, see its pods on these nodes, or "
       "set kubernetes.gpu_resources to the names that the nodes offer";
   if (types.empty()) {
-    return checks->Warn(kSubject,
+    return checks->Warn(v1::CHECK_CODE_GPUS, kSubject,
                         fmt::format("no node offers {}{}", fmt::join(config.gpu_resources, " or "),
                                     hidden.empty() ? ""
                                                    : ", though the label nvidia.com/gpu.present "
@@ -103,7 +106,7 @@ void JudgeGpus(const std::vector<NodeObject>& nodes, const KubernetesConfig& con
   for (const auto& [type, count] : types) counts.push_back(fmt::format("{} {}", count, type));
   const std::string seen = fmt::format("{}", fmt::join(counts, ", "));
   if (!hidden.empty()) {
-    return checks->Warn(kSubject,
+    return checks->Warn(v1::CHECK_CODE_GPUS, kSubject,
                         fmt::format("{}; the label nvidia.com/gpu.present says that there are more "
                                     "on {}",
                                     seen, Named(hidden)),
@@ -115,25 +118,28 @@ void JudgeGpus(const std::vector<NodeObject>& nodes, const KubernetesConfig& con
            node.labels.count(config.gpu_type_label) == 0;
   });
   if (!untyped.empty()) {
-    return checks->Warn(kSubject,
+    return checks->Warn(v1::CHECK_CODE_GPUS, kSubject,
                         fmt::format("{}; the label {}, which tells their type, is missing on {}",
                                     seen, config.gpu_type_label, Named(untyped)),
                         "install GPU feature discovery (the GPU operator has it), or set "
                         "kubernetes.gpu_type_label to a label that these nodes have");
   }
-  checks->Ok(kSubject, seen);
+  checks->Ok(v1::CHECK_CODE_GPUS, kSubject, seen);
 }
 
 void JudgeQuotas(const std::string& name_space,
                  const absl::StatusOr<std::vector<QuotaLine>>& quotas, agents::CheckList* checks) {
   const std::string subject = "quotas of namespace " + name_space;
-  if (!quotas.ok()) return checks->Skip(subject, std::string(ToStd(quotas.status().message())));
-  if (quotas->empty()) return checks->Ok(subject, "none");
+  if (!quotas.ok())
+    return checks->Skip(v1::CHECK_CODE_LIMITS, subject,
+                        std::string(ToStd(quotas.status().message())));
+  if (quotas->empty()) return checks->Ok(v1::CHECK_CODE_LIMITS, subject, "none");
   for (const QuotaLine& line : *quotas) {
     if (line.IsExhausted() && !line.has_scope) {
-      checks->Warn(subject, Describe(line), "raise the quota, or end what uses it");
+      checks->Warn(v1::CHECK_CODE_LIMITS, subject, Describe(line),
+                   "raise the quota, or end what uses it");
     } else {
-      checks->Ok(subject, Describe(line));
+      checks->Ok(v1::CHECK_CODE_LIMITS, subject, Describe(line));
     }
   }
 }
@@ -141,10 +147,13 @@ void JudgeQuotas(const std::string& name_space,
 void JudgeRanges(const std::string& name_space,
                  const absl::StatusOr<std::vector<RangeLine>>& ranges, agents::CheckList* checks) {
   const std::string subject = "limit ranges of namespace " + name_space;
-  if (!ranges.ok()) return checks->Skip(subject, std::string(ToStd(ranges.status().message())));
+  if (!ranges.ok())
+    return checks->Skip(v1::CHECK_CODE_LIMITS, subject,
+                        std::string(ToStd(ranges.status().message())));
   std::vector<std::string> lines;
   for (const RangeLine& line : *ranges) lines.push_back(Describe(line));
-  checks->Ok(subject, lines.empty() ? "none" : fmt::format("{}", fmt::join(lines, "; ")));
+  checks->Ok(v1::CHECK_CODE_LIMITS, subject,
+             lines.empty() ? "none" : fmt::format("{}", fmt::join(lines, "; ")));
 }
 
 }  // namespace muster::kubernetes

@@ -27,6 +27,7 @@ std::string PlaceWords(const ProjectPlace& place) {
 
 v1::ClusterCheck ProjectsLine(const KubernetesConfig& config) {
   v1::ClusterCheck line;
+  line.set_code(v1::CHECK_CODE_USERS);
   line.set_subject("projects");
   line.set_result(v1::CHECK_RESULT_OK);
   const char* const standard =
@@ -61,14 +62,15 @@ void JudgeStandard(const std::string& name_space, const absl::StatusOr<Json>& an
   const Json labels = At(*answer, "metadata/labels");
   const std::string enforced = labels.is_object() ? labels.value(kEnforce, "") : "";
   if (enforced == kStandard && !IsRestricted(config)) {
-    return checks->Warn(subject,
+    return checks->Warn(v1::CHECK_CODE_RIGHTS, subject,
                         "the namespace enforces \"restricted\", so that a job has no pods unless "
                         "it asks for all that the standard wants",
                         "set kubernetes.pod_security: restricted");
   }
-  if (enforced == kStandard) return checks->Ok(subject, "the namespace enforces \"restricted\"");
+  if (enforced == kStandard)
+    return checks->Ok(v1::CHECK_CODE_RIGHTS, subject, "the namespace enforces \"restricted\"");
   if (config.projects == nullptr) return;
-  checks->Warn(subject,
+  checks->Warn(v1::CHECK_CODE_RIGHTS, subject,
                enforced.empty() ? "the namespace enforces no standard, so that nothing but Muster "
                                   "keeps pods there from the nodes' files"
                                 : fmt::format("the namespace enforces \"{}\"", enforced),
@@ -79,12 +81,14 @@ void JudgeAccount(const ProjectPlace& place, const absl::StatusOr<Json>& list,
                   agents::CheckList* checks) {
   const std::string subject =
       fmt::format("service account {} in namespace {}", place.service_account, place.name_space);
-  if (!list.ok()) return checks->Skip(subject, std::string(ToStd(list.status().message())));
+  if (!list.ok())
+    return checks->Skip(v1::CHECK_CODE_USERS, subject, std::string(ToStd(list.status().message())));
   for (const Json& item : At(*list, "items")) {
     if (TextAt(item, "metadata/name") == place.service_account)
-      return checks->Ok(subject, "is there");
+      return checks->Ok(v1::CHECK_CODE_USERS, subject, "is there");
   }
-  checks->Fail(subject, "there is none, so that jobs of its projects are refused",
+  checks->Fail(v1::CHECK_CODE_USERS, subject,
+               "there is none, so that jobs of its projects are refused",
                fmt::format("kubectl create serviceaccount -n {} {}", place.name_space,
                            place.service_account));
 }

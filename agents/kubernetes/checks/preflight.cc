@@ -30,9 +30,7 @@ class Preflight {
   v1::ClusterChecks Run(const std::string& known_identity) {
     const absl::StatusOr<std::string> version = ReadVersion(&api_);
     if (!JudgeServer(api_.endpoint(), version, &checks_)) {
-      for (const char* subject : {"version", "identity", "rights", "nodes", "GPUs", "pull secrets",
-                                  "storage", "quotas", "queues and gangs"})
-        checks_.Skip(subject, "the API server cannot be asked");
+      SkipAll();
       return std::move(checks_).Take();
     }
     JudgeVersion(*version, &checks_);
@@ -49,6 +47,21 @@ class Preflight {
   }
 
  private:
+  void SkipAll() {
+    constexpr std::pair<v1::CheckCode, const char*> kAll[] = {
+        {v1::CHECK_CODE_VERSION, "version"},
+        {v1::CHECK_CODE_IDENTITY, "identity"},
+        {v1::CHECK_CODE_RIGHTS, "rights"},
+        {v1::CHECK_CODE_NODES, "nodes"},
+        {v1::CHECK_CODE_GPUS, "GPUs"},
+        {v1::CHECK_CODE_IMAGES, "pull secrets"},
+        {v1::CHECK_CODE_STORAGE, "storage"},
+        {v1::CHECK_CODE_LIMITS, "quotas"},
+        {v1::CHECK_CODE_POOL, "queues and gangs"}};
+    for (const auto& [code, subject] : kAll)
+      checks_.Skip(code, subject, "the API server cannot be asked");
+  }
+
   absl::StatusOr<Json> Get(const std::string& path) { return api_.Get(path, path); }
 
   static std::string PathOf(const std::string& name_space, const std::string& rest) {
@@ -166,15 +179,15 @@ class Preflight {
   void CheckNodes() {
     const absl::StatusOr<std::vector<NodeObject>> nodes = ListNodes();
     JudgeNodes(nodes, &checks_);
-    if (!nodes.ok()) return checks_.Skip("GPUs", "the nodes are not known");
+    if (!nodes.ok()) return checks_.Skip(v1::CHECK_CODE_GPUS, "GPUs", "the nodes are not known");
     JudgeGpus(*nodes, config_, &checks_);
   }
 
   void CheckNeeds() {
-    JudgeNames("runtime classes", "none; jobs may name none",
+    JudgeNames(v1::CHECK_CODE_CONTAINERS, "runtime classes", "none; jobs may name none",
                Get("/apis/node.k8s.io/v1/runtimeclasses"), &checks_);
     if (config_.image_pull_secrets.empty()) {
-      checks_.Ok("pull secrets",
+      checks_.Ok(v1::CHECK_CODE_IMAGES, "pull secrets",
                  "none are set, so that images come from registries that ask for no password; "
                  "kubernetes.image_pull_secrets names some");
     }
@@ -183,7 +196,8 @@ class Preflight {
     }
     for (const auto& [root, directory] : config_.agent_roots)
       JudgeAgentRoot(root, directory, Listed(directory), &checks_);
-    JudgeNames("storage classes", "none", Get("/apis/storage.k8s.io/v1/storageclasses"), &checks_);
+    JudgeNames(v1::CHECK_CODE_STORAGE, "storage classes", "none",
+               Get("/apis/storage.k8s.io/v1/storageclasses"), &checks_);
   }
 
   static absl::Status Listed(const std::string& directory) {

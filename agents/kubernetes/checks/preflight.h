@@ -9,9 +9,9 @@
 
 namespace muster::kubernetes {
 
-// Any thread. Looks anew, changes nothing, and asks some twenty times, and some thirty times more
-// for each namespace. `known_identity` is that of
-// the cluster whose runs are here; empty: not known.
+// Any thread may use it. Looks anew, changes nothing, and asks some twenty times, and some thirty
+// times more for each namespace. `known_identity` is that of the cluster whose runs are here;
+// empty: not known.
 v1::ClusterChecks Check(const KubernetesConfig& config, Api* api,
                         const std::string& known_identity = "");
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "agents/kubernetes/api/api.h"
 
 namespace muster::kubernetes {
@@ -20,8 +21,9 @@ struct Access {
   std::string name_space = {};  // empty: the whole cluster
 };
 
-// Asks the server. Errors: it could not be asked, or does not say.
-absl::StatusOr<bool> IsAllowed(const Access& access, Api* api);
+// Asks the server. Errors: it could not be asked within that time, or does not say.
+absl::StatusOr<bool> IsAllowed(const Access& access, Api* api,
+                               absl::Duration timeout = absl::Seconds(30));
 
 }  // namespace muster::kubernetes
 

@@ -18,7 +18,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// Nodes that one message names.
+// One message names at most so many nodes.
 constexpr size_t kMaxNamedShortages = 8;
 constexpr uint64_t kCapacityMillis = 1000;
 

@@ -15,7 +15,7 @@ absl::StatusOr<std::string> ReadVersion(Api* api);
 // The UID of the namespace kube-system; the error of the call.
 absl::StatusOr<std::string> ReadIdentity(Api* api);
 
-// Thread-safe.
+// Any thread may use it.
 class ClusterIdentity {
  public:
   // Kept in a small file of `directory`, which is made when there is something to keep.

@@ -20,7 +20,7 @@
 
 namespace muster::kubernetes {
 
-// Thread-safe; of the calls only those that say so ask the server.
+// Any thread may use it. Only those calls that say so ask the server.
 class ClusterView {
  public:
   // Tells whether runs can be made and seen in a namespace, as the server says now;

@@ -159,12 +159,12 @@ std::vector<NamedThings::Missing> NamedThings::FindAwaited(const v1::JobSpec& sp
     auto lacks = Lacks(spec.kubernetes().volumes(i).claim(), claims, " in namespace " + name_space);
     if (lacks.has_value()) {
       missing.push_back({fmt::format("kubernetes.volumes[{}].claim", i), *std::move(lacks),
-                         "Make it, or name another"});
+                         /*exists=*/false});
     }
   }
   for (UnboundClaim& claim : FindUnbound(spec, name_space)) {
     if (claim.is_stuck)
-      missing.push_back({std::move(claim.field), std::move(claim.words), kBindClaim});
+      missing.push_back({std::move(claim.field), std::move(claim.words), /*exists=*/true});
   }
   return missing;
 }

@@ -18,7 +18,7 @@
 
 namespace muster::kubernetes {
 
-// Thread-safe. A thing that is not known, or may not be seen, counts as there.
+// Any thread may use it. A thing that is not known, or may not be seen, counts as there.
 class NamedThings {
  public:
   // `api` must outlive this object. A thing that was seen is believed to be there for `memory`: one
@@ -33,9 +33,9 @@ class NamedThings {
   std::string FindMissing(const v1::JobSpec& spec, const std::string& name_space);
 
   struct Missing {
-    std::string field;   // "kubernetes.volumes[0].claim"
-    std::string words;   // '"nosuch": there is none in namespace lab; it has "data"'
-    std::string remedy;  // "Make it, or name another"
+    std::string field;  // "kubernetes.volumes[0].claim"
+    std::string words;  // '"nosuch": there is none in namespace lab; it has "data"'
+    bool exists;        // it has no volume
   };
   // Returns the things that pods wait for, because they may still come: claims that are not there,
   // and those that have no volume and nothing that would make one.

@@ -60,7 +60,7 @@ void TellLimits(const std::vector<QuotaLine>& quotas, const std::vector<RangeLin
 bool HaveOtherLimits(const std::vector<QuotaLine>& a, const std::vector<QuotaLine>& b);
 bool HaveOtherLimits(const std::vector<RangeLine>& a, const std::vector<RangeLine>& b);
 
-// "quota lab: 3 of 8 requests.nvidia.com/gpu used".
+// Returns "quota lab: 3 of 8 requests.nvidia.com/gpu used".
 std::string Describe(const QuotaLine& line);
 // "limit range lab: at most 4 cpu for a container".
 std::string Describe(const RangeLine& line);

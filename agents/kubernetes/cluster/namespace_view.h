@@ -29,7 +29,7 @@ KeptPods::Parse PodParser(const std::vector<std::string>& gpu_resources);
 std::unique_ptr<ObjectWatch> WatchPods(const std::string& path, Api* api, KeptPods* sink,
                                        std::function<void()> on_recovery);
 
-// Thread-safe.
+// Any thread may use it.
 class NamespaceView {
  public:
   // Begins to watch its limits at once. The arguments must outlive this object. `on_pods` is told

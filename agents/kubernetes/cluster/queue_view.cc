@@ -21,7 +21,7 @@ namespace {
 
 // Each API server has this group. One that is starting lists a part of its groups, for a moment.
 constexpr char kCommonGroup[] = "batch";
-// Names in one message.
+// One message has at most so many names.
 constexpr size_t kMaxNamedQueues = 20;
 
 std::string QueuePath(const std::string& version, const std::string& name_space,

@@ -50,7 +50,7 @@ struct QueueWait {
   bool is_given_up = false;  // as Workload has it
 };
 
-// Thread-safe.
+// Any thread may use it.
 class QueueView {
  public:
   using Clock = std::function<absl::Time()>;
@@ -115,7 +115,7 @@ class QueueView {
   std::optional<ApiGroups> groups_ ABSL_GUARDED_BY(mutex_);           // none: never learnt
   std::map<std::string, Absence> absences_ ABSL_GUARDED_BY(mutex_);   // by group
   absl::Time learnt_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // or tried to
-  // By namespace; empty where there is no Kueue.
+  // They are by namespace; empty where there is no Kueue.
   std::map<std::string, std::shared_ptr<Space>> spaces_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -45,8 +45,8 @@ struct LogFollowerOptions {
 // gate PodLogsQuerySplitStreams), all is in .out and there is no .err. Files only grow. Output that
 // is missing is told by a line in its place that begins with "muster: ".
 //
-// Thread-safe. Nothing is lost and nothing repeated if the process is killed at any moment: one
-// that is made anew on the same directory goes on where the last one was.
+// Any thread may use it. Nothing is lost and nothing repeated if the process is killed at any
+// moment: one that is made anew on the same directory goes on where the last one was.
 class LogFollower {
  public:
   // `wake` is called when a run's logs may have become complete, from another thread; it must not
@@ -74,7 +74,7 @@ class LogFollower {
   // OK: logs can be followed. Otherwise the latest trouble that lasts: a full disk, a right that is
   // missing, a node that cannot tell its logs; in the server's own words.
   absl::Status health() const;
-  // Streams open now.
+  // Counts the streams that are open now.
   size_t open_streams() const;
 
  private:

@@ -21,7 +21,8 @@ namespace muster::kubernetes {
 inline constexpr char kRotatedLine[] =
     "muster: part of the output may be missing here: the node has rotated its log away\n";
 
-// Not thread-safe. Keeps no descriptor between calls: thousands of these are open at a time.
+// One thread at a time may use it. It keeps no descriptor between calls: thousands of these are
+// open at a time.
 class LogSpool {
  public:
   // The position is in a file of this name with ".position" at its end, and containers that were

@@ -11,7 +11,7 @@ namespace {
 
 // After a start all pods come in one list; until then nothing is taken for gone.
 constexpr absl::Duration kPatience = absl::Seconds(5);
-// Between the node's clock and this one.
+// The node's clock and this one may differ so much.
 constexpr absl::Duration kClockSlack = absl::Seconds(2);
 // Times that a log must be without what it had, before that is believed.
 constexpr int kMaxUnfound = 3;

@@ -8,6 +8,7 @@
 
 #include "agents/core/job_storage.h"
 #include "agents/hosts/shell_quote.h"
+#include "agents/kubernetes/manifest/pod_lease.h"
 #include "agents/kubernetes/manifest/run_secret.h"
 #include "agents/kubernetes/manifest/storage_places.h"
 #include "contract/admission.h"
@@ -81,6 +82,9 @@ class Maker {
     made_.mounts.push_back({{"name", "muster-run"}, {"mountPath", kRunFiles}, {"readOnly", true}});
     made_.volumes.push_back({{"name", "muster-work"}, {"emptyDir", Json::object()}});
     made_.mounts.push_back({{"name", "muster-work"}, {"mountPath", kWorkDirectory}});
+    if (spec_.on_cluster_loss() != v1::CLUSTER_LOSS_POLICY_FAIL_OVER_WHEN_FENCED) return;
+    made_.volumes.push_back(LeaseVolume(run_key, config_.cluster));
+    made_.mounts.push_back(LeaseMount());
   }
 
   absl::Status AddSharedMemory() {

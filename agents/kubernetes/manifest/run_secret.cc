@@ -4,8 +4,10 @@
 #include <optional>
 #include <vector>
 
+#include "agents/core/backend.h"
 #include "agents/core/run_program.h"
 #include "agents/hosts/shell_quote.h"
+#include "agents/kubernetes/manifest/pod_lease.h"
 #include "contract/errors.h"
 #include "contract/roles.h"
 #include "contract/slurm_options.h"
@@ -99,6 +101,7 @@ std::map<std::string, std::string> MakeRunFiles(const agent::v1::Assignment& ass
   const v1::JobSpec& spec = assignment.spec();
   std::map<std::string, std::string> made;
   made[kStartFile] = StartScript();
+  if (agents::KeepsLease(assignment)) made[kLeaseTermsFile] = LeaseTerms();
   made["environment"] = Environment(assignment, cluster, files, work, std::nullopt);
   for (const agent::v1::RunSecret& secret : assignment.secrets()) {
     if (secret.as_file()) made[agents::SecretFileName(secret.variable())] = secret.value();

@@ -23,6 +23,8 @@ constexpr std::pair<std::string_view, EndRecord::Problem> kProblems[] = {
     {"not_made", EndRecord::Problem::kNotMade},
     {"no_tar", EndRecord::Problem::kNoTar},
     {"not_unpacked", EndRecord::Problem::kNotUnpacked},
+    {"lease_ended", EndRecord::Problem::kLeaseEnded},
+    {"no_lease", EndRecord::Problem::kNoLease},
 };
 
 template <typename Value, size_t size>
@@ -97,6 +99,10 @@ std::string WordsOf(const EndRecord& record) {
     case EndRecord::Problem::kNotUnpacked:
       return fmt::format("{}: the files could not be unpacked into {}, and the log has tar's words",
                          record.field, record.subject);
+    case EndRecord::Problem::kLeaseEnded:
+      return fmt::format("the lease of the run ended, and the {} was stopped", program);
+    case EndRecord::Problem::kNoLease:
+      return fmt::format("the lease of the run had ended before the {} could start", program);
   }
   return {};
 }

@@ -28,6 +28,8 @@ struct EndRecord {
     kNotMade,           // the subject, a directory for results, could not be made
     kNoTar,             // the image has nothing to unpack files with
     kNotUnpacked,       // the files could not be unpacked into the subject
+    kLeaseEnded,        // the program was stopped, because the lease of the run had ended
+    kNoLease,           // the program was not started, because the lease had ended before
   };
   Phase phase = Phase::kCommand;
   Problem problem = Problem::kStart;

@@ -15,7 +15,7 @@
 
 namespace muster::kubernetes {
 
-// Thread-safe.
+// Any thread may use it.
 template <typename Kept>
 class KeptObjects : public ObjectSink {
  public:
@@ -91,7 +91,7 @@ class KeptObjects : public ObjectSink {
     return std::any_of(all_.begin(), all_.end(),
                        [&](const auto& entry) { return is_wanted(entry.second); });
   }
-  // In no order.
+  // They come in no order.
   std::vector<Kept> All() const {
     const MutexLock lock(mutex_);
     std::vector<Kept> all;

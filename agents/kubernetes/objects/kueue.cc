@@ -8,7 +8,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// With the cause behind it; of what people have deactivated there is none (kueue:
+// The reason has the cause behind it; of what people have deactivated there is none (kueue:
 // pkg/workload/workload.go).
 constexpr char kGivenUpReason[] = "DeactivatedDueTo";
 

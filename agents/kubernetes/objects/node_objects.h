@@ -40,8 +40,8 @@ struct NodeObject {
   std::vector<Taint> taints;
   std::map<std::string, std::string> labels;
   Amounts allocatable;
-  // By resource. A device plug-in that starts anew, or a device that is not well, takes from
-  // `allocatable` and not from this.
+  // They are by resource. A device plug-in that starts anew, or a device that is not well, takes
+  // from `allocatable` and not from this.
   std::map<std::string, int64_t> gpu_capacity = {};
 };
 

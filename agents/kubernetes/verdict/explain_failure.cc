@@ -18,7 +18,7 @@ namespace {
 constexpr int kSignalBase = 128;
 constexpr int kMaxSignal = 64;
 
-constexpr char kAgain[] = "Submit the job again; it was not the program's fault.";
+using contract::FailureCause;
 
 bool Mentions(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
@@ -147,24 +147,24 @@ std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject
                {.detail = words, .meaning = "its pod was deleted"});
 }
 
-// Empty: that of the code.
-const char* RemedyOf(const EndRecord& record) {
+FailureCause CauseOf(const EndRecord& record) {
   switch (record.problem) {
     case EndRecord::Problem::kFailed:
     case EndRecord::Problem::kMissing:
-      return "";
+    case EndRecord::Problem::kLeaseEnded:
+    case EndRecord::Problem::kNoLease:
+      return FailureCause::kNone;
     case EndRecord::Problem::kStart:
-      return "Check that the image has the program, and that it may be executed.";
+      return FailureCause::kProgramNotInImage;
     case EndRecord::Problem::kWorkingDirectory:
-      return "Leave it out, name one that the image has (workdir; sbatch: --chdir=/, which each "
-             "has), or mount this one (kubernetes.volumes).";
+      return FailureCause::kDirectoryNotInImage;
     case EndRecord::Problem::kNoTar:
-      return "Use an image that has tar, or put the files into it.";
+      return FailureCause::kTarNotInImage;
     case EndRecord::Problem::kNotMade:
     case EndRecord::Problem::kNotUnpacked:
       break;
   }
-  return "Read the end of its output, and correct what it names.";
+  return FailureCause::kOutputSaysWhy;
 }
 
 v1::FailureCode CodeOf(const EndRecord& record) {
@@ -182,6 +182,9 @@ v1::FailureCode CodeOf(const EndRecord& record) {
       return v1::FAILURE_CODE_RESULTS_DIRECTORY;
     case EndRecord::Problem::kNotUnpacked:
       return v1::FAILURE_CODE_FILES_NOT_BROUGHT;
+    case EndRecord::Problem::kLeaseEnded:
+    case EndRecord::Problem::kNoLease:
+      return v1::FAILURE_CODE_LEASE_ENDED;
   }
   return v1::FAILURE_CODE_PROGRAM_NOT_STARTED;
 }
@@ -193,6 +196,8 @@ v1::FailurePhase PhaseOfContainer(const ContainerObject& container) {
   const EndRecord& record = container.records.front();
   const bool is_of_setup = record.phase == EndRecord::Phase::kSetup;
   if (record.problem == EndRecord::Problem::kFailed) return v1::FAILURE_PHASE_SETUP;
+  if (record.problem == EndRecord::Problem::kLeaseEnded)
+    return is_of_setup ? v1::FAILURE_PHASE_SETUP : v1::FAILURE_PHASE_COMMAND;
   return is_of_setup ? v1::FAILURE_PHASE_SETUP_START : v1::FAILURE_PHASE_COMMAND_START;
 }
 
@@ -203,7 +208,7 @@ v1::Failure ExplainRecords(const Culprit& culprit) {
   const EndRecord& first = container.records.front();
   contract::FailureParts parts = {.detail = EndWords(container),
                                   .subject = first.subject,
-                                  .remedy = RemedyOf(first),
+                                  .cause = CauseOf(first),
                                   .phase = PhaseOfContainer(container)};
   if (first.problem == EndRecord::Problem::kFailed) {
     v1::Failure failure =
@@ -211,6 +216,12 @@ v1::Failure ExplainRecords(const Culprit& culprit) {
                          {.phase = parts.phase});
     NamePod(*culprit.pod, &failure);
     return failure;
+  }
+  if (CodeOf(first) == v1::FAILURE_CODE_LEASE_ENDED) {
+    if (first.problem == EndRecord::Problem::kNoLease)
+      parts.meaning = "before its program could start";
+    return OfPod(*culprit.pod, v1::FAILURE_CODE_LEASE_ENDED, v1::FAILURE_CLASS_INFRA, true,
+                 std::move(parts));
   }
   if (first.phase == EndRecord::Phase::kFiles) {
     for (const EndRecord& record : container.records)
@@ -235,7 +246,7 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
   if (WasNotStarted(container)) {
     return OfPod(pod, v1::FAILURE_CODE_PROGRAM_NOT_STARTED, v1::FAILURE_CLASS_CONFIG, false,
                  {.detail = words + ": " + container.message,
-                  .remedy = "Check that the image has /bin/sh, which starts the command.",
+                  .cause = FailureCause::kShellNotInImage,
                   .phase = phase});
   }
   if (container.is_init) {
@@ -250,7 +261,7 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
     return OfPod(pod, v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA, true,
                  {.detail = Joined(container.reason, container.message),
                   .meaning = "the node has lost the container",
-                  .remedy = kAgain,
+                  .cause = FailureCause::kContainerLost,
                   .phase = phase});
   }
   return ExplainOwnExit(culprit);

@@ -7,6 +7,7 @@
 #include "agents/kubernetes/verdict/explain_failure.h"
 #include "agents/kubernetes/verdict/verdict.h"
 #include "contract/counted.h"
+#include "contract/failures.h"
 #include "contract/sentences.h"
 #include "fmt/format.h"
 
@@ -355,23 +356,15 @@ std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
   return trouble;
 }
 
-std::string WhatHelps(const StartTrouble& trouble) {
-  if (trouble.is_nodes)
-    return "Tell the cluster's operator that the node has no room for images; on another node the "
-           "job may run.";
-  if (trouble.is_registrys)
-    return "Submit the job again later; if it lasts, tell the cluster's operator: its nodes cannot "
-           "have images from this registry.";
-  if (trouble.is_of_claims) return std::string(kBindClaim) + ".";
-  if (trouble.is_of_missing) return "Make it in the run's namespace, or name another.";
-  if (trouble.reason == "CrashLoopBackOff")
-    return "Muster has not put it into the pod. Read why it ends while the pod is there (kubectl "
-           "logs POD -c CONTAINER --previous, in the run's namespace), and have whoever adds it "
-           "mend it, or leave such pods out.";
-  return trouble.failure_class == v1::FAILURE_CLASS_IMAGE
-             ? "Check the image's name, and that the namespace has a pull secret for its registry."
-             : "Check that what the job names is in its namespace, and that pods like it are let "
-               "in.";
+contract::FailureCause CauseOf(const StartTrouble& trouble) {
+  using contract::FailureCause;
+  if (trouble.is_nodes) return FailureCause::kNodeDiskFull;
+  if (trouble.is_registrys) return FailureCause::kRegistryFails;
+  if (trouble.is_of_claims) return FailureCause::kClaimUnbound;
+  if (trouble.is_of_missing) return FailureCause::kMissingInNamespace;
+  if (trouble.reason == "CrashLoopBackOff") return FailureCause::kCrashLoop;
+  return trouble.failure_class == v1::FAILURE_CLASS_IMAGE ? FailureCause::kPullSecret
+                                                          : FailureCause::kNone;
 }
 
 v1::StateReason WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,
@@ -383,9 +376,7 @@ v1::StateReason WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,
   if (trouble.failure_class == v1::FAILURE_CLASS_UNSPECIFIED)
     return contract::MakeReason(trouble.code, parts);
   parts.until = trouble.since.value_or(facts.now) + patience.start_grace;
-  parts.remedy = WhatHelps(trouble) +
-                 " The cluster's operator sets how long Muster waits "
-                 "(kubernetes.start_grace).";
+  parts.remedy = contract::RemedyWhileWaiting(FailureCodeOf(trouble), CauseOf(trouble));
   return contract::MakeReason(v1::STATE_REASON_CODE_CANNOT_START, parts);
 }
 

@@ -31,7 +31,7 @@ void SetEvidence(const RunFacts& facts, std::string detail, Observation* seen) {
   seen->evidence.set_detail(std::move(detail));
 }
 
-// Not before: a deletion that comes after a pod's end does not explain that end.
+// The order matters: a deletion that comes after a pod's end does not explain that end.
 bool WasEndedByDeletion(const PodObject& pod) {
   return pod.deletion_time.has_value() && *pod.deletion_time <= EndOf(pod);
 }
@@ -312,7 +312,7 @@ std::optional<Observation> GiveUp(const RunFacts& facts, const Object& whose,
   SetEvidence(facts, evidence, &seen);
   seen.failure = contract::MakeFailure(FailureCodeOf(trouble), trouble.failure_class,
                                        {.detail = Joined(trouble.reason, trouble.message),
-                                        .remedy = WhatHelps(trouble),
+                                        .cause = CauseOf(trouble),
                                         .phase = PhaseOf(trouble),
                                         .is_retriable = trouble.is_registrys || trouble.is_nodes});
   NamePod(whose, &*seen.failure);

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "agents/kubernetes/objects/objects.h"
+#include "contract/failure_causes.h"
 
 namespace muster::kubernetes {
 
@@ -22,9 +23,6 @@ struct UnboundClaim {
   // Nothing is about to make one: nothing changes before somebody does something.
   bool is_stuck = false;
 };
-// Advice about a claim that is stuck.
-inline constexpr char kBindClaim[] =
-    "Give it a volume, or make it anew with a storage class (kubectl get storageclass)";
 
 // Everything that is known of a run at one moment.
 struct RunFacts {
@@ -86,8 +84,8 @@ std::string WithoutEcho(std::string words);
 std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
                                               const std::vector<EventObject>& events,
                                               absl::Time now);
-// Returns advice for the user.
-std::string WhatHelps(const StartTrouble& trouble);
+// Returns the cause by which the remedy is chosen.
+contract::FailureCause CauseOf(const StartTrouble& trouble);
 // Returns the reason that is shown while Muster waits for a trouble to pass. `whose`: the pod;
 // empty: of none.
 v1::StateReason WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,

@@ -6,6 +6,7 @@
 #include "agents/core/proto_time.h"
 #include "agents/machines/verdict.h"
 #include "contract/counted.h"
+#include "contract/failures.h"
 #include "contract/sentences.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -221,11 +222,8 @@ Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,
   lost.nodes = NamesOf(ranks);
   lost.start_time = FirstStart(ranks);
   lost.evidence.set_detail(why);
-  lost.failure =
-      MakeFailure(v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA,
-                  {.meaning = why,
-                   .remedy = "See to the host; what it still has of the run is ended when it "
-                             "answers again. Then submit the job again."});
+  lost.failure = MakeFailure(v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA,
+                             {.meaning = why, .cause = contract::FailureCause::kHostGone});
   lost.failure->set_retriable(false);
   return lost;
 }

@@ -21,7 +21,7 @@
 
 namespace muster::machines {
 
-// Any thread.
+// Any thread may use it.
 class HostChannel {
  public:
   // `argv`: the supervisor there. The host outlives the channel. INVALID_ARGUMENT: it cannot be run

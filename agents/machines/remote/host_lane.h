@@ -21,7 +21,7 @@ namespace muster::machines {
 class HostLane {
  public:
   using Ask = std::function<std::any(hosts::Host&)>;
-  // A question to the host. Only `answer` is for the caller, once Await has said so.
+  // Is a question to the host. Only `answer` is for the caller, once Await has said so.
   struct Call {
     std::string question;
     Ask ask;

@@ -58,12 +58,14 @@ RemoteHost::~RemoteHost() {
   if (report_thread_.joinable()) report_thread_.join();
   if (command_thread_.joinable()) command_thread_.join();
   if (layout_thread_.joinable()) layout_thread_.join();
+  if (lease_thread_.joinable()) lease_thread_.join();
 }
 
 void RemoteHost::StartThreads() {
   report_thread_ = std::thread([this] { ReportLoop(); });
   command_thread_ = std::thread([this] { CommandLoop(); });
   layout_thread_ = std::thread([this] { LayoutLoop(); });
+  lease_thread_ = std::thread([this] { LeaseLoop(); });
 }
 
 void RemoteHost::Watch(const std::string& run_key, const std::string& directory, HostStage known) {

@@ -1,10 +1,11 @@
 // One host over SSH: what the agent does there, and what it hears from there.
 //
-// Three threads: one asks for reports, which wait on the host until there is news, and prepares the
+// Four threads: one asks for reports, which wait on the host until there is news, and prepares the
 // host at first (the supervisor's program, the directory, what it has); one gives the commands, one
 // after the other; one lays out what runs bring along before their starts are given, so that no
-// command waits for it. They tell the scheduler through a callback, from their own threads. Another
-// one, the lane's, reads files. Methods may be called from any thread, and return at once.
+// command waits for it; one sends leases. They tell the scheduler through a callback, from their
+// own threads. Another one, the lane's, reads files. Methods may be called from any thread, and
+// return at once.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_HOST_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_HOST_H_
 
@@ -139,6 +140,9 @@ class RemoteHost {
   // Signals the rank's processes, beside other commands. Blocks. UNAVAILABLE: the host does not
   // answer; FAILED_PRECONDITION: it says why not. Any thread.
   absl::Status Signal(const std::string& directory, const ProcessSignal& signal);
+  // Writes a file of a lease into the host's directory, as soon as it can be reached; the latest
+  // one counts.
+  void PutLease(std::string name, std::string content);
   // Removes files of old runs there, step by step, when there is nothing else to do.
   void Sweep();
   // Returns the progress of a rank whose files have to be laid out before it can start.
@@ -174,6 +178,11 @@ class RemoteHost {
   bool IsLatest(int64_t question) const;
   // False: the agent stops.
   bool Pause(absl::Duration time);
+
+  // ---- the thread of leases (remote_host_leases.cc)
+  void LeaseLoop();
+  // Sends the latest one. FAILED_PRECONDITION: there is none, or the host cannot write it.
+  absl::Status SendLease();
 
   // ---- the thread of commands
   void CommandLoop();
@@ -249,12 +258,16 @@ class RemoteHost {
   int64_t question_ ABSL_GUARDED_BY(mutex_) = 1;
   int64_t told_ ABSL_GUARDED_BY(mutex_) = 1;  // the latest one that the host knows to come
   CommandQueue commands_ ABSL_GUARDED_BY(mutex_);
+  std::string lease_name_ ABSL_GUARDED_BY(mutex_);
+  std::string lease_ ABSL_GUARDED_BY(mutex_);
+  bool is_lease_new_ ABSL_GUARDED_BY(mutex_) = false;  // it was not sent yet
 
   HostClock clock_;   // the thread of reports has it
   SweepSteps sweep_;  // the thread of commands has it
   std::thread report_thread_;
   std::thread command_thread_;
   std::thread layout_thread_;
+  std::thread lease_thread_;
 };
 
 }  // namespace muster::machines

@@ -170,6 +170,8 @@ StartDone RemoteHost::StartRank(const RankStart& start) {
   StartDone done = {.run_key = start.run_key, .rank = start.rank, .status = Reach()};
   bool made_work = false;
   if (done.status.ok() && !start.is_prepared) done = PrepareRank(start, &made_work);
+  // It starts only under a lease that its host knows.
+  if (done.status.ok() && !start.spec.lease_file.empty()) done.status = SendLease();
   if (!done.status.ok()) return done;
   done.was_sent = true;
   std::vector<std::string> words = {"start", start.directory, start.devices};

@@ -50,6 +50,8 @@ struct RemoteSchedulerOptions {
   absl::Duration keep_work = absl::InfiniteDuration();  // likewise files
   std::shared_ptr<const SupervisorProgram> program;
   uploads::JobFiles* files = nullptr;  // that jobs bring along; null: none
+  // Returns the name of the file of the present lease (agents/machines/leases.h). Any thread.
+  std::function<std::string()> lease_name;
   // Reads the file of hosts anew.
   std::function<absl::StatusOr<std::vector<HostConfig>>()> read_hosts;
 };
@@ -104,6 +106,8 @@ class RemoteScheduler : public RunScheduler {
   // Sends a signal to the ranks of a run that have begun; to the first of them, if only its first
   // process is to get it. Blocks. An error names a host. Hosts stay as long as the scheduler.
   absl::Status Signal(const std::string& run_key, const ProcessSignal& signal);
+  // Writes a file of a lease to all hosts; returns at once.
+  void PutLease(const std::string& name, const std::string& content);
   // Returns whether hosts have come, gone or changed since the last call.
   bool TakeNews() { return news_.exchange(false); }
 
@@ -254,7 +258,7 @@ class RemoteScheduler : public RunScheduler {
   size_t silent_ ABSL_GUARDED_BY(mutex_) = 0;  // hosts that have not spoken
 
   LayoutTurns layout_turns_;
-  // Owned by the thread, once it runs.
+  // The thread owns these once it runs.
   std::vector<HostEntry> hosts_;
   std::map<std::string, WaitingRun> waiting_;  // by run key: those in the queue
   std::map<std::string, Active> active_;       // by run key

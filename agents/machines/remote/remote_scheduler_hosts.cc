@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "agents/machines/remote/remote_scheduler.h"
 #include "agents/machines/verdict.h"
+#include "contract/failures.h"
 #include "contract/issues.h"
 #include "contract/message_of.h"
 #include "contract/sentences.h"
@@ -25,6 +26,14 @@ constexpr absl::Duration kMaxStartPause = absl::Minutes(5);
 constexpr uint32_t kMaxRefusals = 5;
 
 }  // namespace
+
+void RemoteScheduler::PutLease(const std::string& name, const std::string& content) {
+  Post([this, name, content] {
+    for (const HostEntry& entry : hosts_) {
+      if (entry.link != nullptr) entry.link->PutLease(name, content);
+    }
+  });
+}
 
 // ---- which there are
 
@@ -204,14 +213,11 @@ void RemoteScheduler::On(size_t host, const StartDone& event) {
     Refuse(&run, event.rank, *event.refused);
   } else if (!rank.HasBegun()) {
     Refuse(&run, event.rank,
-           MakeFailure(
-               v1::FAILURE_CODE_LAUNCH_FAILED,
-               is_config ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
-               {.detail = MessageOf(event.status),
-                .remedy = is_config
-                              ? "Correct the job, or put its data onto every host."
-                              : "Free disk space there if that is wanting, or cordon the host in "
-                                "the file of hosts; then submit the job again."}));
+           MakeFailure(v1::FAILURE_CODE_LAUNCH_FAILED,
+                       is_config ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
+                       {.detail = MessageOf(event.status),
+                        .cause = is_config ? contract::FailureCause::kHostLacksData
+                                           : contract::FailureCause::kHostRefused}));
   }
   Advance(&run);
   FinishIfForgotten(event.run_key);

@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/machines/leases.h"
 #include "agents/machines/remote/rank_spec.h"
 #include "agents/machines/remote/remote_scheduler.h"
 #include "agents/machines/run_environment.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/verdict.h"
+#include "contract/failures.h"
 #include "contract/message_of.h"
 #include "contract/sentences.h"
 #include "contract/states.h"
@@ -233,8 +235,7 @@ void RemoteScheduler::StartRank(Active* run, size_t rank, HostEntry* host) {
                            {.detail = MessageOf(start.status())})
              : MakeFailure(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
                            {.detail = MessageOf(start.status()),
-                            .remedy = "Repair the host, or cordon it in the file of hosts; then "
-                                      "submit the job again."}));
+                            .cause = contract::FailureCause::kHostUnfit}));
 }
 
 void RemoteScheduler::Refuse(Active* run, size_t rank, v1::Failure failure) {
@@ -271,17 +272,19 @@ absl::StatusOr<RankStart> RemoteScheduler::DescribeStart(const Active& run, size
   const ContainerRuntime& containers = hosts_[*FindHost(run.ranks[rank].host)].view.containers;
   if (const std::optional<Misfit> misfit = CheckImage(own->spec(), containers)) {
     return absl::FailedPreconditionError(
-        fmt::format("host {}: {}; {}", run.ranks[rank].host, misfit->why, misfit->remedy));
+        fmt::format("host {}: {}; {}", run.ranks[rank].host, misfit->why, RemedyOf(*misfit)));
   }
   RunRules rules = options_.rules;
   rules.container_tool = containers.tool;
   if (absl::Status s = CheckDevices(run.placement[rank], capacity); !s.ok()) return s;
+  RunSpec spec = RankSpec(*own, options_.cluster, directory, rank, addresses, rules);
+  if (agents::KeepsLease(*own)) spec.lease_file = LeaseFileFor(directory, options_.lease_name());
   return RankStart{.run_key = run.what.run.run_key,
                    .rank = rank,
                    .directory = directory,
                    .devices = DevicesText(node),
                    .device_variables = DeviceVariables(capacity, node),
-                   .spec = RankSpec(*own, options_.cluster, directory, rank, addresses, rules),
+                   .spec = std::move(spec),
                    .job = std::make_shared<v1::JobSpec>(own->spec())};
 }
 

@@ -11,9 +11,12 @@
 
 #include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
+#include "agents/core/lease_file.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
+#include "agents/machines/file_status.h"
 #include "agents/machines/launch_outcome.h"
+#include "agents/machines/leases.h"
 #include "agents/machines/places.h"
 #include "agents/machines/remote/host_router.h"
 #include "agents/machines/remote/rank_spec.h"
@@ -22,7 +25,9 @@
 #include "agents/machines/run_directory.h"
 #include "agents/machines/run_place.h"
 #include "agents/machines/run_request.h"
+#include "agents/machines/small_file.h"
 #include "agents/machines/verdict.h"
+#include "contract/failures.h"
 #include "contract/message_of.h"
 #include "fmt/format.h"
 
@@ -57,11 +62,12 @@ PlacedRun PlacedFrom(const std::string& run_key, const LaunchFiles& files, const
 class SshHosts : public Places {
  public:
   SshHosts(MachinesConfig config, std::string runs_directory, std::string hosts_directory,
-           RunBoard* board)
+           const std::string& state_dir, RunBoard* board)
       : config_(std::move(config)),
         runs_directory_(std::move(runs_directory)),
         hosts_directory_(std::move(hosts_directory)),
-        board_(*board) {}
+        board_(*board),
+        lease_(state_dir) {}
 
   absl::Status Start();
 
@@ -99,6 +105,10 @@ class SshHosts : public Places {
   }
   agents::FenceOutcome Fence(const std::string& run_key,
                              std::optional<agents::FenceOutcome> on_board) override;
+  absl::Duration fence_delay() const override {
+    return FenceDelay(config_.cancel_grace, /*clocks=*/2);
+  }
+  absl::Status RenewLeases(absl::Duration remaining) override;
   agents::RunOutput OpenLogs(const RunHandle& run) override;
   void Forget(const RunHandle& run) override;
 
@@ -119,6 +129,7 @@ class SshHosts : public Places {
   const std::string runs_directory_;
   const std::string hosts_directory_;
   RunBoard& board_;
+  OwnLease lease_;  // the agent's own file, of which hosts get copies
   HostRouter router_;
   std::unique_ptr<RemoteScheduler> scheduler_;
 };
@@ -138,11 +149,22 @@ absl::Status SshHosts::Start() {
        .keep_work = config_.keep_work,
        .program = std::make_shared<const SupervisorProgram>(*std::move(program)),
        .files = config_.files,
+       .lease_name = [this] { return std::filesystem::path(lease_.path()).filename().string(); },
        .read_hosts = config_.read_hosts},
       config_.hosts, &board_, &router_);
   if (!scheduler.ok()) return scheduler.status();
   scheduler_ = *std::move(scheduler);
   scheduler_->AwaitHosts(kFirstWord);
+  return absl::OkStatus();
+}
+
+absl::Status SshHosts::RenewLeases(absl::Duration remaining) {
+  if (absl::Status s = lease_.Renew(remaining); !s.ok()) return s;
+  const std::string path = lease_.path();
+  std::string content;
+  if (const int error = ReadSmallFile(path, agents::kMaxLeaseFileBytes, &content))
+    return FileError(error, "read", path);
+  scheduler_->PutLease(std::filesystem::path(path).filename().string(), content);
   return absl::OkStatus();
 }
 
@@ -175,10 +197,12 @@ absl::Status SshHosts::AddToPlan(const v1::JobSpec& spec, const v1::JobSpec& /*r
   const absl::Status free = CheckResultsName(spec, config_.files);
   if (free.ok()) return free;
   v1::ClusterCheck* check = plan->add_checks();
+  check->set_code(v1::CHECK_CODE_STORAGE);
   check->set_subject("the directory of results");
   check->set_result(v1::CHECK_RESULT_WARN);
   check->set_seen(agents::WhatIsWrong(free));
-  check->set_remedy(kResultsNameRemedy);
+  check->set_remedy(contract::AsClause(
+      std::string(contract::RemedyFor(contract::FailureCause::kResultsNameTaken))));
   return absl::OkStatus();
 }
 
@@ -235,12 +259,10 @@ std::optional<LaunchOutcome> SshHosts::Accept(
     const agent::v1::Assignment& /*resolved*/, uint64_t order) {
   const absl::Status created = RecordOf(assignment->run_key()).Create(*assignment, order);
   if (!created.ok()) {
-    return Refused(
-        v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
-        {.detail = MessageOf(created),
-         .remedy = absl::IsResourceExhausted(created)
-                       ? "Free disk space on the agent's machine and submit the job again."
-                       : "Tell the cluster's operator."});
+    return Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+                   {.detail = MessageOf(created),
+                    .cause = absl::IsResourceExhausted(created) ? contract::FailureCause::kAgentFull
+                                                                : contract::FailureCause::kNone});
   }
   const bool held = assignment->held();
   Enqueue(std::move(assignment), order, held);
@@ -337,7 +359,7 @@ absl::StatusOr<std::unique_ptr<Places>> CreateSshHosts(const MachinesConfig& con
   hosts::LocalHost host;
   if (absl::Status s = host.MakeManyDirectories({runs_directory, hosts_directory}, 0700); !s.ok())
     return s;
-  auto made = std::make_unique<SshHosts>(config, runs_directory, hosts_directory, board);
+  auto made = std::make_unique<SshHosts>(config, runs_directory, hosts_directory, state_dir, board);
   if (absl::Status s = made->Start(); !s.ok()) return s;
   return made;
 }

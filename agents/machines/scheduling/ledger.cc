@@ -55,9 +55,8 @@ std::optional<Misfit> Ledger::Refusal(const Request& request) const {
     return Misfit{fmt::format("the hosts without {}, where earlier runs of the job failed "
                               "(retry.exclude_failed_nodes), are too few or too small for it",
                               fmt::join(request.excluded_hosts, ", ")),
-                  "see to these hosts, or submit the job again"};
+                  contract::FailureCause::kFailedHosts};
   }
-  constexpr char kRemedy[] = "ask for less, or choose another cluster";
   uint32_t cores = 0;
   uint64_t memory = 0;
   for (uint32_t host = 0; host < hosts_.size(); ++host) {
@@ -68,29 +67,23 @@ std::optional<Misfit> Ledger::Refusal(const Request& request) const {
     const std::string has = hosts_.size() == 1
                                 ? std::string("this cluster is one machine")
                                 : fmt::format("this cluster has {} hosts", hosts_.size());
-    return Misfit{fmt::format("{} nodes were asked for; {}", request.nodes, has),
-                  fmt::format("ask for {} at most, or choose another cluster",
-                              contract::Counted(hosts_.size(), "node"))};
+    return Misfit{fmt::format("{} nodes were asked for; {}", request.nodes, has)};
   }
   if (request.cores > cores) {
     return Misfit{
-        fmt::format("{} cores were asked for; {} has {}", request.cores, Largest(), cores),
-        kRemedy};
+        fmt::format("{} cores were asked for; {} has {}", request.cores, Largest(), cores)};
   }
   if (request.memory_bytes > memory) {
     return Misfit{fmt::format("{} of memory were asked for; {} has {}",
                               contract::FormatBytes(request.memory_bytes), Largest(),
-                              contract::FormatBytes(memory)),
-                  kRemedy};
+                              contract::FormatBytes(memory))};
   }
   const Request gpus = {.gpu_type = request.gpu_type, .gpu_millis = request.gpu_millis};
   if (!whole_.Fits(gpus)) {
-    return Misfit{fmt::format("{} were asked for; {}", GpuText(request), GpuOffer(request)),
-                  kRemedy};
+    return Misfit{fmt::format("{} were asked for; {}", GpuText(request), GpuOffer(request))};
   }
   return Misfit{fmt::format("{} nodes were asked for; {} hosts have all that one needs",
-                            request.nodes, whole_.CountHosts(request)),
-                kRemedy};
+                            request.nodes, whole_.CountHosts(request))};
 }
 
 std::string Ledger::GpuOffer(const Request& request) const {

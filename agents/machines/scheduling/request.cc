@@ -10,7 +10,7 @@ std::optional<Misfit> CheckShare(const Request& request) {
   return Misfit{
       fmt::format("resources.gpus[0].count_millis: {} is neither a share of one GPU nor whole GPUs",
                   request.gpu_millis),
-      "ask for less than 1000 (a share of one device) or for a multiple of 1000"};
+      contract::FailureCause::kShareOfGpus};
 }
 
 std::string GpuText(const Request& request) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "contract/failure_causes.h"
+
 namespace muster::machines {
 
 // Thousandths of a GPU in a whole one.
@@ -46,10 +48,10 @@ struct Allocation {
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 
-// The reason that a cluster can never run a job, and the remedy.
+// The reason that a cluster can never run a job.
 struct Misfit {
   std::string why;
-  std::string remedy;
+  contract::FailureCause cause = contract::FailureCause::kNone;
   bool is_of_containers = false;  // it runs none at all
   bool is_of_users = false;       // it runs nothing of this user
   bool may_pass = false;          // nobody can tell now; a later launch may fit

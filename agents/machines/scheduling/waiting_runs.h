@@ -43,7 +43,7 @@ class WaitingRuns {
   size_t size() const { return places_.size(); }
   size_t held() const { return held_.size(); }
 
-  // In the order of the queue; nothing if none may start.
+  // They come in the order of the queue; nothing if none may start.
   const QueuedRun* First() const {
     return fronts_.empty() ? nullptr : &fronts_.begin()->second->second.begin()->second;
   }

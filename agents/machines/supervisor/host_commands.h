@@ -35,6 +35,10 @@ int StopCommand(const std::string& directory);
 // Signals processes of the run; what keeps it from that is on standard error.
 int SignalCommand(const std::string& directory, const ProcessSignal& signal);
 
+// Writes a file of a lease (agents/core/lease_file.h) into this host's directory, in place of those
+// with other names.
+int LeaseCommand(const std::string& directory, const std::string& name, const std::string& content);
+
 // Answers the questions on standard input, one after the other, until that ends. A question is a
 // HostRequest "report NUMBER" about the runs in its input, "LETTER RUN_DIR" in each line; its
 // answer is a HostReport of them: once one of them is further than its letter says, when the

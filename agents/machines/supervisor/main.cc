@@ -40,6 +40,7 @@ constexpr char kUsage[] =
 //   start RUN_DIR DEVICES [NAME=VALUE]...   a supervisor for the spec, which is the input
 //   stop RUN_DIR                            end the run, or keep it from ever starting
 //   signal RUN_DIR NUMBER first|all         a signal to the run's processes
+//   lease HOST_DIR NAME                     the file of a lease, which is the input
 //   clean, clean-logs                       remove what is not needed any more of the runs in the
 //                                           lines of the input
 //   old-work                                as on the command line
@@ -56,6 +57,7 @@ int Do(const std::string& program, const std::vector<std::string>& words,
   if (name == "start" && count >= 3) {
     return StartCommand(program, words[1], words[2], {words.begin() + 3, words.end()}, input);
   }
+  if (name == "lease" && count == 3) return LeaseCommand(words[1], words[2], input);
   if (name == "stop" && count == 2) return StopCommand(words[1]);
   if (name == "signal" && count == 4) {
     const std::optional<ProcessSignal> signal = ParseSignalWords(words);

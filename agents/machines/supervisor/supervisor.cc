@@ -178,6 +178,8 @@ bool Supervisor::MayBegin(ExitRecord::Phase phase) {
   exit_.end = ExitRecord::End::kNothingRan;
   ReadSignals(-1);
   if (CancelWasAsked()) exit_.cause = ExitRecord::Cause::kCanceled;
+  if (exit_.cause == ExitRecord::Cause::kNone && LeaseIsOver())
+    exit_.cause = ExitRecord::Cause::kLeaseEnded;
   return exit_.cause == ExitRecord::Cause::kNone;
 }
 
@@ -285,6 +287,10 @@ void Supervisor::Wait(pid_t leader) {
       EndRun(ExitRecord::Cause::kTimeLimit, leader);
       continue;
     }
+    if (!ending && lease_.has_value() && now >= next_look_ms_ && LeaseIsOver()) {
+      EndRun(ExitRecord::Cause::kLeaseEnded, leader);
+      continue;
+    }
     pollfd fds[] = {{signal_fd_, POLLIN, 0}, {-1, 0, 0}};
     if (user_program_.has_value()) fds[1] = {user_program_->fd(), user_program_->events(), 0};
     poll(fds, 2, PatienceMs());
@@ -316,7 +322,7 @@ bool Supervisor::KillRest(pid_t leader) {
 }
 
 int Supervisor::PatienceMs() const {
-  const int64_t until = kill_ms_ != 0 ? kill_ms_ : limit_ms_;
+  const int64_t until = kill_ms_ != 0 ? kill_ms_ : UntilLook(limit_ms_);
   if (until == 0) return -1;
   return static_cast<int>(std::clamp<int64_t>(until - SteadyMilliseconds(), 0, INT_MAX));
 }

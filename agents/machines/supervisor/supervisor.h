@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "agents/core/lease_file.h"
 #include "agents/machines/container.h"
 #include "agents/machines/control_group.h"
 #include "agents/machines/run_records.h"
@@ -65,6 +66,13 @@ class Supervisor {
   bool RunPhase(ExitRecord::Phase phase);
   // Returns whether nobody has asked for the run's end; begins the phase in the exit record.
   bool MayBegin(ExitRecord::Phase phase);
+  // ---- the lease (supervisor_lease.cc)
+  // Takes a look at the run's lease, at the first one takes it, and returns whether it is over, or
+  // was none. False if the run keeps no lease.
+  bool LeaseIsOver();
+  // Returns the earlier one of a time and that of the next look at the lease; 0: never.
+  int64_t UntilLook(int64_t until_ms) const;
+
   // Its program, once that has ended or time is up; nothing: there is none.
   std::optional<pid_t> StartPhase(ExitRecord::Phase phase);
   ChildRequest DescribeChild(ExitRecord::Phase phase);
@@ -130,8 +138,10 @@ class Supervisor {
   int stdin_fd_ = -1;
   int stdout_fd_ = -1;
   int stderr_fd_ = -1;
-  int64_t limit_ms_ = 0;  // on the monotonic clock; 0: none
-  int64_t kill_ms_ = 0;   // when the grace after TERM is over; 0: the run is not being ended
+  std::optional<agents::NodeLease> lease_;  // none: the run keeps none, or has not begun
+  int64_t next_look_ms_ = 0;                // at it
+  int64_t limit_ms_ = 0;                    // on the monotonic clock; 0: none
+  int64_t kill_ms_ = 0;  // when the grace after TERM is over; 0: the run is not being ended
 };
 
 }  // namespace muster::machines

@@ -34,6 +34,11 @@ restart() {
   local line
   while read -r line; do
     [[ $line != *' problem=timeout '* ]] || break
+    # Another run may have followed meanwhile.
+    if [[ $line == *' problem=lease '* ]]; then
+      note "the lease of run $run_key has ended before; it does not run again"
+      exit 1
+    fi
     if [[ $line == 'code=0 signal=0 terminated=0 continued=0 '* ]]; then
       note "the command of run $run_key has ended with 0 before; it does not run again"
       exit 0

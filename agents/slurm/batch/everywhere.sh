@@ -35,9 +35,11 @@ await_step() {
   local code=0
   signal=0 problem=
   start_timer steps "$1"
+  start_guard steps "$1"
   wait_for "$1"
   status=$code
   end_timer
+  end_guard
   read_failure
 }
 
@@ -63,6 +65,8 @@ read_failure() {
     problem=srun
   fi
   if [[ $problem == srun ]] && ((${#container[@]})) && container_failed; then problem=image; fi
+  # Some node could not do so itself, and its step was killed.
+  if [[ $lease_over ]]; then status=$((status > 0 ? status : 143)) problem=lease; fi
 }
 
 # Each role runs in a step of its own, beside the others. specs/roles has a line for each: its name, its first node, how
@@ -78,6 +82,7 @@ run_roles() {
     if ((leads)); then leaders[$!]=1; fi
   done <"$run_dir/specs/roles"
   start_timer steps "${!pids[@]}"
+  start_guard steps "${!pids[@]}"
   while ((${#pids[@]})); do
     wait -n
     for pid in "${!pids[@]}"; do
@@ -104,13 +109,15 @@ run_roles() {
     done
   done
   end_timer
+  end_guard
   # The others' end says nothing of the job then.
   if [[ $led ]]; then status=0; else read_failure; fi
 }
 
 # may_count SRUN: whether its 0 is what the program ended with by itself, and not its answer to the TERM that another
-# one's failure has brought it.
+# one's failure, or the end of the lease, has brought it.
 may_count() {
+  if has_lease_ended_it; then return 1; fi
   [[ ! -e $run_dir/failed || (${leaders[$1]:-} && ! -e $run_dir/stopping) ]]
 }
 

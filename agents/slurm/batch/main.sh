@@ -28,7 +28,13 @@ write_record() {
 run_phase() {
   local tasks_per_node=${SLURM_NTASKS_PER_NODE:-1}
   if [[ $phase == setup ]]; then tasks_per_node=1; fi
-  if [[ -e $run_dir/specs/container ]] && ((${#container[@]} == 0)) && ! find_image; then
+  if [[ $leased ]] && ! take_lease; then
+    note "the lease of run $run_key has ended; its $phase is not started"
+    status=1 problem=lease cause=not_started
+  elif [[ $leased && -e $run_dir/specs/batch_script ]] && ((SLURM_JOB_NUM_NODES > 1)); then
+    # It would start programs on the other nodes that nobody there stops when the lease ends.
+    status=1 problem=lease cause=nodes
+  elif [[ -e $run_dir/specs/container ]] && ((${#container[@]} == 0)) && ! find_image; then
     status=1 problem=image
   elif [[ $phase == command && -e $run_dir/specs/batch_script ]]; then
     run_batch_script
@@ -43,12 +49,15 @@ run_phase() {
 
 main() {
   local start phase rank=0 status=0 signal=0 problem='' stoppable='' timer='' watcher='' timeout_grace_s=''
+  local leased='' lease_over='' guard='' guard_pids=() look_ms=0 skew_ms=0 grace_ms=0 lease_number=0 lease_end_ms=0
+  local end_unix_ms=0 now_ms=0 wall_ms=0
   local in_step='' program='' in_fd='' out_fd='' err_fd='' container=() hosts=() pulled='' cause='' about=''
   claim
   printf -v start '%(%s)T' -1
   write_slurm_note
   set_up_environment
   if [[ -e $run_dir/specs/timeout ]]; then stoppable=1; fi
+  read_lease_terms
   read_warning
   heed_signals
   if [[ $warning && $alone ]]; then
@@ -61,7 +70,7 @@ main() {
     if ((status == 0)) && [[ $terminated && $phase == setup ]]; then status=143 signal=15; fi
     if ((status)) || [[ -e $run_dir/timed_out ]]; then break; fi
   done
-  if [[ -e $run_dir/timed_out ]]; then
+  if [[ $problem != lease && -e $run_dir/timed_out ]]; then
     # A cancel, or the time limit, is not undone.
     if [[ ! $terminated ]] && requeue; then exit "$status"; fi
     problem=timeout
@@ -78,7 +87,7 @@ remove_secrets() {
 
 case ${2:-} in
   step)
-    in_step=1 stoppable='' timer='' out_fd=''
+    in_step=1 stoppable='' timer='' out_fd='' leased='' lease_over='' guard='' guard_pids=()
     if [[ $3 == command && -e $run_dir/specs/batch_script ]]; then take_streams; fi
     step "$3" "$4"
     ;;

@@ -24,7 +24,7 @@ run_undisturbed() {
   local pid='' said='' file=$run_dir/pid.${SLURMD_NODENAME:-localhost}.$rank.${SLURM_LOCALID:-0}
   local words=(/bin/bash "$run_dir/sbatch/batch.sh" "$run_dir" become "$1" "$2")
   # A program that may be stopped leads a process group, so that its children are stopped with it.
-  if [[ $stoppable ]]; then words=(setsid "${words[@]}"); fi
+  if [[ $stoppable || $leased ]] && type -P setsid >/dev/null; then words=(setsid "${words[@]}"); fi
   signal=0 problem=
   # A pipeline whose second half is this shell: the command is not one of the shell's asynchronous ones, which would
   # ignore INT, and yet it is among its jobs.
@@ -42,6 +42,11 @@ run_undisturbed() {
     exec "${words[@]}"
   } | await
   status=${PIPESTATUS[0]}
+  if [[ $lease_over ]]; then
+    # A 0 would be the answer to the TERM.
+    status=$((status ? status : 143)) problem=lease
+    return
+  fi
   ((status)) || return
   if ((status > 128 && status < 193)) && [[ $said && $said != *" $pid Exit "* ]]; then
     signal=$((status - 128))
@@ -56,8 +61,10 @@ await() {
   printf '%s\n' "$pid"
   [[ $pid ]] || return
   if [[ $stoppable ]]; then start_timer group "$pid"; fi
+  start_guard group "$pid"
   wait "$pid" || (($? <= 128)) || said=$(jobs -l)
   end_timer
+  end_guard
   [[ ! $warning && ! $in_step ]] || rm -f "$file"
 }
 
@@ -68,11 +75,18 @@ step() {
   read_warning
   # Slurm sends a signal to every process of the step; this one stays to tell how the program took it.
   trap '' "${signals[@]}" ${warning:+"$warning"}
-  run "$1" "$rank"
+  read_lease_terms
+  if [[ $leased ]] && ! take_lease; then
+    status=1 signal=0 problem=lease
+  else
+    run "$1" "$rank"
+  fi
   ((status)) || exit 0
   fail_first "$rank" "$status" "$signal" "$problem"
   # srun would say so in the output of a batch script.
   if [[ $out_fd ]]; then exit 0; fi
+  # The lease ends on all nodes, and srun would end the others for a code that is not 0.
+  if [[ $problem == lease ]]; then exit 0; fi
   # A TERM comes to all tasks, and each may take its time; srun would end the others for a code that is not 0.
   if [[ $terminated && -s $run_dir/failed ]]; then exit 0; fi
   exit "$status"

@@ -1,7 +1,7 @@
 // The keys of an identity provider, as fresh as they have to be. A thread of its own fetches them:
 // nobody who needs a key waits for the network.
 //
-// Any thread. Keys that were good stay in use while the provider is away.
+// Any thread may use it. Keys that were good stay in use while the provider is away.
 #ifndef MUSTER_BROKER_AUTH_OIDC_PROVIDER_H_
 #define MUSTER_BROKER_AUTH_OIDC_PROVIDER_H_
 

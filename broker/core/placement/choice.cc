@@ -31,6 +31,7 @@ std::vector<Choices::Candidate> Choices::RankAll(const Group& group,
     candidate.cluster = fits[i];
     candidate.capacity = CapacityFor(group.requirements, fits[i]->saved);
     RankAgain(group, &candidate);
+    if (!candidate.estimate.may_go) heap.pop_back();
   }
   std::make_heap(heap.begin(), heap.end(), IsWorse);
   return heap;
@@ -52,7 +53,11 @@ std::optional<Choices::Choice> Choices::Best(const Group& group, const std::vect
       continue;
     }
     RankAgain(group, &heap.back());
-    std::push_heap(heap.begin(), heap.end(), IsWorse);
+    if (heap.back().estimate.may_go) {
+      std::push_heap(heap.begin(), heap.end(), IsWorse);
+    } else {
+      heap.pop_back();
+    }
   }
   return std::nullopt;
 }

@@ -28,7 +28,8 @@ class Choices {
     Cluster* cluster;
     Estimate estimate;
   };
-  // Returns the best of the clusters that take runs. Nothing: none of them does. Each ranking is
+  // Returns the best of the clusters that may have the job now: they take runs, and have room or a
+  // place to wait. Nothing: there is none. Each ranking is
   // taken from the budget, as a check of one group against one cluster.
   std::optional<Choice> Best(const Group& group, const std::vector<Cluster*>& fits,
                              int64_t* budget);

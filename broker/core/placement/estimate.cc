@@ -17,6 +17,12 @@ constexpr absl::Duration kLongest = absl::Hours(24 * 365);
 // The wait that a full cluster is given for each time that its capacity is asked for: it only has
 // to lie between "at once" and a long wait that a scheduler tells.
 constexpr absl::Duration kUnknownWait = absl::Minutes(10);
+// A pool with as many runs that queue has no room for others, whatever these need: a scheduler that
+// keeps nodes free for a large run would let ever smaller ones queue.
+constexpr uint32_t kMostQueueing = 32;
+// A cluster whose nodes are not known gets as many runs beyond those that run there before the
+// first of them starts, or is said to queue.
+constexpr uint32_t kMostUnderWay = 64;
 
 // Returns the part of the whole that is used; 2 if nothing is there to use.
 double Part(uint64_t used, uint64_t whole) {
@@ -24,28 +30,51 @@ double Part(uint64_t used, uint64_t whole) {
 }
 
 // The largest part of a resource of the pool that would be in use with the job there.
-double UsedAfter(const Capacity& capacity, const PoolUse& use, const Amounts& need) {
+double UsedAfter(const Capacity& capacity, const Amounts& taken, const PoolUse& use,
+                 const Amounts& need) {
   if (!capacity.knows_nodes) {
     const double runs = use.waiting + use.running + 1;
     return runs / (runs + 1);
   }
-  double used = Part(use.amounts.cpu_millis + need.cpu_millis, capacity.usable.cpu_millis);
+  double used = Part(taken.cpu_millis + need.cpu_millis, capacity.usable.cpu_millis);
   if (need.memory_bytes > 0 && capacity.usable.memory_bytes > 0) {
-    used = std::max(
-        used, Part(use.amounts.memory_bytes + need.memory_bytes, capacity.usable.memory_bytes));
+    used =
+        std::max(used, Part(taken.memory_bytes + need.memory_bytes, capacity.usable.memory_bytes));
   }
   if (need.gpu_millis > 0) {
-    used =
-        std::max(used, Part(use.amounts.gpu_millis + need.gpu_millis, capacity.usable.gpu_millis));
+    used = std::max(used, Part(taken.gpu_millis + need.gpu_millis, capacity.usable.gpu_millis));
   }
   return used;
 }
 
-bool HasRoom(const Requirements& job, const Capacity& capacity, const PoolUse& use, double used) {
-  if (use.queueing > 0 || capacity.is_full) return false;
-  // A run that waits is the only sign where nodes are not known.
-  if (!capacity.knows_nodes) return use.waiting == 0;
-  return capacity.good_nodes >= job.nodes && used <= 1;
+bool HasRoom(const Requirements& job, const Capacity& capacity, const Load& load,
+             const PoolUse& use) {
+  if (capacity.is_full || use.queueing >= kMostQueueing) return false;
+  Amounts taken = use.amounts;
+  const auto less = [](uint64_t amount, uint64_t* from) { *from -= std::min(*from, amount); };
+  // Runs that name no type may have GPUs of other types than the job's: as many as these have left.
+  uint64_t elsewhere = capacity.other_gpu_millis;
+  less(use.other_gpu_millis, &elsewhere);
+  if (!job.gpu_type.empty()) less(std::min(elsewhere, use.untyped_gpu_millis), &taken.gpu_millis);
+  if (use.queueing > 0) {
+    // Runs that queue have nothing yet. There is no room behind one that needs no more.
+    const RoomNeed need = RoomNeedOf(job);
+    bool is_behind = false;
+    load.ForEachQueueing(
+        *capacity.pool, capacity.shares_nodes, [&](const RoomNeed& other, uint32_t runs) {
+          is_behind = is_behind || NeedsNoMore(other, need);
+          const Amounts each = DemandOf(other);
+          less(each.cpu_millis * runs, &taken.cpu_millis);
+          less(each.memory_bytes * runs, &taken.memory_bytes);
+          const bool counts =
+              need.gpu_type.empty() || other.gpu_type.empty() || need.gpu_type == other.gpu_type;
+          if (counts) less(each.gpu_millis * runs, &taken.gpu_millis);
+        });
+    if (is_behind) return false;
+  }
+  // If nodes are not known, runs that do not start are the only sign.
+  if (!capacity.knows_nodes) return use.waiting < kMostUnderWay + use.running;
+  return capacity.good_nodes >= job.nodes && UsedAfter(capacity, taken, use, DemandOf(job)) <= 1;
 }
 
 }  // namespace
@@ -55,11 +84,14 @@ Estimate MakeEstimate(const Requirements& job, const Capacity& capacity, const L
   Estimate out{.wait = kLongest, .order = kLongest};
   if (capacity.pool == nullptr) return out;
   const PoolUse use = load.UseOf(*capacity.pool, capacity.shares_nodes, job.gpu_type);
-  const double used = UsedAfter(capacity, use, DemandOf(job));
+  const double used = UsedAfter(capacity, use.amounts, use, DemandOf(job));
   const size_t shape = ShapeOf(job);
   const std::optional<absl::Duration> with_room = load.waits[shape].WithRoom(now);
   out.used_after = used;
-  out.has_room = HasRoom(job, capacity, use, used);
+  out.has_room = HasRoom(job, capacity, load, use);
+  const bool may_wait =
+      use.waiting < load.PlacesToWait(now) || (job.is_array_task && capacity.takes_arrays);
+  out.may_go = out.has_room || (!capacity.is_full && may_wait);
   out.wait = with_room.value_or(absl::ZeroDuration());
   out.is_known = out.has_room && (capacity.knows_nodes || with_room.has_value());
   out.order = out.wait;

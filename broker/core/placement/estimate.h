@@ -1,13 +1,17 @@
 // Estimates when a run would start on a cluster, and which of two clusters is the better place.
 //
 // A cluster has room if what its usable nodes have, less what Muster's own runs there take, is
-// enough, and if no run of Muster's queues there. Then the run starts now, or after as long as runs
-// that had room waited lately. Otherwise it waits behind those that wait: as long as earlier runs
-// of its shape waited for each place in the queue, and not less than the scheduler says. Full
-// clusters are compared by what their schedulers say, else by the demand that waits and runs there.
-// All this only orders clusters: it refuses none.
+// enough, and if no run of Muster's queues there that needs no more than the job. Then the run
+// starts now, or after as long as runs that had room waited lately. Otherwise it waits behind those
+// that wait: as long as earlier runs of its shape waited for each place in the queue, and not less
+// than the scheduler says. Full clusters are compared by what their schedulers say, else by the
+// demand that waits and runs there.
 //
-// Pure functions, for any thread.
+// A job goes only to a cluster that has room, or that has few runs that wait (Load::PlacesToWait);
+// until then it waits in the broker, where it can still go elsewhere. The tasks of an array wait on
+// a cluster that takes arrays whole, because what comes later would be another array there.
+//
+// These are pure functions, for any thread.
 #ifndef MUSTER_BROKER_CORE_PLACEMENT_ESTIMATE_H_
 #define MUSTER_BROKER_CORE_PLACEMENT_ESTIMATE_H_
 
@@ -27,9 +31,11 @@ namespace muster::core::placement {
 struct Capacity {
   const v1::Pool* pool = nullptr;  // null: no pool takes the job
   bool is_full = false;            // the cluster has as many runs as its agent takes
+  bool takes_arrays = false;       // it takes the tasks of an array as one thing, like Slurm
   bool knows_nodes = false;        // nothing of the rest is known otherwise
   bool shares_nodes = false;       // all pools of the cluster are names for the same nodes
   uint64_t good_nodes = 0;         // usable ones that have what each node of the job needs
+  uint64_t other_gpu_millis = 0;   // the GPUs of other types of these nodes
   Amounts usable;                  // of all usable nodes; GPUs of the job's type only; 0: not known
 };
 
@@ -41,6 +47,8 @@ struct Estimate {
   absl::Duration order;
   bool is_known = false;  // false: there is nothing to tell it by, and `wait` only orders clusters
   bool has_room = false;
+  // The cluster may have the job now: it has room, or a place to wait at.
+  bool may_go = false;
   uint32_t places = 0;  // its place among those that wait, from 1; 0: it has room
   // The part of the scarcest resource that would be in use, 1: all of it; more: beyond what is
   // there.

@@ -65,7 +65,7 @@ class Errors {
   void PutInterval(absl::Time now, v1::StartEstimate* estimate) const;
 
  private:
-  // Few enough to be sorted at each start, and enough for quartiles.
+  // These are few enough to be sorted at each start, and enough for quartiles.
   static constexpr size_t kKept = 64;
   static constexpr size_t kFewest = 4;
 

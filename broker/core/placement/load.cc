@@ -14,6 +14,15 @@ std::string_view PoolOf(const Requirements& job) {
   return job.pools.empty() ? std::string_view() : std::string_view(job.pools.front());
 }
 
+template <typename Need>
+Amounts DemandOfAny(const Need& need) {
+  constexpr uint64_t kOneCore = 1000;
+  const uint64_t times = need.is_total ? 1 : need.nodes;
+  return {.cpu_millis = std::max(need.cpu_millis, kOneCore) * times,
+          .memory_bytes = need.memory_bytes * times,
+          .gpu_millis = need.gpu_millis * times};
+}
+
 void AddTo(PoolUse* sum, const PoolUse& use) {
   sum->amounts.cpu_millis += use.amounts.cpu_millis;
   sum->amounts.memory_bytes += use.amounts.memory_bytes;
@@ -25,15 +34,25 @@ void AddTo(PoolUse* sum, const PoolUse& use) {
 
 }  // namespace
 
-Amounts DemandOf(const Requirements& job) {
-  constexpr uint64_t kOneCore = 1000;
-  Amounts out{job.cpu_millis, job.memory_bytes, GpuMillisOf(job)};
-  out.cpu_millis = std::max(out.cpu_millis, kOneCore);
-  if (job.is_total) return out;
-  out.cpu_millis *= job.nodes;
-  out.memory_bytes *= job.nodes;
-  return out;
+void RecentStarts::Add(absl::Time now) {
+  if (now - began_ >= kRoundTrip || now < began_) {
+    before_ = Count(now);
+    now_ = 0;
+    began_ = now;
+  }
+  ++now_;
 }
+
+uint32_t RecentStarts::Count(absl::Time now) const {
+  const absl::Duration passed = now - began_;
+  if (passed >= 2 * kRoundTrip) return 0;
+  if (passed >= kRoundTrip) return now_;
+  return std::max(now_, before_);
+}
+
+Amounts DemandOf(const RoomNeed& need) { return DemandOfAny(need); }
+
+Amounts DemandOf(const Requirements& job) { return DemandOfAny(job); }
 
 void Load::Add(const Requirements& job, Phase phase) {
   if (phase == Phase::kNone) return;
@@ -65,8 +84,20 @@ void Load::Remove(const Requirements& job, Phase phase) {
 
 void Load::CountQueueing(const Requirements& job, bool begins) {
   const auto at = At(job);
-  begins ? ++at->second.queueing : --at->second.queueing;
+  PoolUse& use = at->second;
+  const auto need = use.queueing_needs.try_emplace(RoomNeedOf(job)).first;
+  begins ? ++use.queueing : --use.queueing;
+  begins ? ++need->second : --need->second;
+  if (need->second == 0) use.queueing_needs.erase(need);
   DropIfUnused(at);
+}
+
+bool Load::HasPlaceToWait(int pools, absl::Time now) const {
+  const uint32_t places = PlacesToWait(now);
+  if (places == 0) return false;
+  if (pools_.size() < static_cast<size_t>(std::max(1, pools))) return true;
+  return std::any_of(pools_.begin(), pools_.end(),
+                     [&](const auto& pool) { return pool.second.waiting < places; });
 }
 
 Load::Pools::iterator Load::At(const Requirements& job) {
@@ -84,13 +115,15 @@ PoolUse Load::UseOf(const v1::Pool& pool, bool of_all, std::string_view gpu_type
   uint64_t other_types = 0;
   const std::string wanted = absl::AsciiStrToLower(ToAbsl(gpu_type));
   for (const auto& [name, use] : pools_) {
-    if (!of_all && name != pool.name() && !(name.empty() && pool.is_default())) continue;
+    if (!Counts(name, pool, of_all)) continue;
     AddTo(&sum, use);
     for (const auto& [type, millis] : use.gpu_millis) {
       if (!wanted.empty() && !type.empty() && type != wanted) other_types += millis;
+      if (type.empty()) sum.untyped_gpu_millis += millis;
     }
   }
   sum.amounts.gpu_millis -= other_types;
+  sum.other_gpu_millis = other_types;
   return sum;
 }
 

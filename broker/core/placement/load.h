@@ -6,6 +6,7 @@
 #ifndef MUSTER_BROKER_CORE_PLACEMENT_LOAD_H_
 #define MUSTER_BROKER_CORE_PLACEMENT_LOAD_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,7 @@
 
 #include "absl/time/time.h"
 #include "broker/core/placement/history.h"
+#include "broker/core/placement/need.h"
 #include "broker/core/requirements.h"
 #include "muster/v1/cluster.pb.h"
 
@@ -30,6 +32,7 @@ struct Amounts {
   friend bool operator==(const Amounts&, const Amounts&) = default;
 };
 Amounts DemandOf(const Requirements& job);
+Amounts DemandOf(const RoomNeed& need);
 
 // The part that a run has in the use of its cluster.
 enum class Phase : uint8_t {
@@ -42,13 +45,34 @@ struct PoolUse {
   Amounts amounts;
   std::map<std::string, uint64_t, std::less<>>
       gpu_millis;  // by type as jobs name it, in small letters
+  // A sum alone has these: the part that runs have which name another type, and that of runs which
+  // name none.
+  uint64_t other_gpu_millis = 0;
+  uint64_t untyped_gpu_millis = 0;
   uint32_t waiting = 0;
   uint32_t running = 0;
-  // Waiting runs of which the scheduler says that they wait for resources or for others: there is
-  // no room, whatever the inventory says.
+  // Waiting runs of which the scheduler says that they wait for resources or for others, by what
+  // they need: there is no room for that, whatever the inventory says.
   uint32_t queueing = 0;
+  std::map<RoomNeed, uint32_t> queueing_needs;
 
   friend bool operator==(const PoolUse&, const PoolUse&) = default;
+};
+
+// The time in which news of a cluster reach the broker and a run reaches the cluster, at most, as a
+// rule: agents on Slurm look every few seconds.
+inline constexpr absl::Duration kRoundTrip = absl::Seconds(20);
+
+// Counts the starts of the last round trip.
+class RecentStarts {
+ public:
+  void Add(absl::Time now);
+  uint32_t Count(absl::Time now) const;
+
+ private:
+  absl::Time began_ = absl::InfinitePast();  // of the interval that counts now
+  uint32_t now_ = 0;
+  uint32_t before_ = 0;  // of the interval before it
 };
 
 class Load {
@@ -58,11 +82,33 @@ class Load {
   // A run begins to queue for room, or does so no longer.
   void CountQueueing(const Requirements& job, bool begins);
 
-  // Adds up the use of the pool; of all pools, if they are names for the same nodes.
+  // Adds up the use of the pool; of all pools, if they are names for the same nodes. Without the
+  // needs of runs that queue.
   // `gpu_millis` of the result's amounts are those of runs that may have GPUs of this type.
   PoolUse UseOf(const v1::Pool& pool, bool of_all, std::string_view gpu_type) const;
+  // Calls `visit` with the needs of the runs that queue there, and the number of runs that have
+  // each.
+  template <typename F>
+  void ForEachQueueing(const v1::Pool& pool, bool of_all, F visit) const {
+    for (const auto& [name, use] : pools_) {
+      if (!Counts(name, pool, of_all)) continue;
+      for (const auto& [need, runs] : use.queueing_needs) visit(need, runs);
+    }
+  }
+
+  // Returns the number of runs that may wait in a pool there: as many as it is given, or as many as
+  // started there in a round trip. Those that wait start while the broker learns of ends, so that
+  // no node idles meanwhile.
+  uint32_t PlacesToWait(absl::Time now) const {
+    return std::max(places_to_wait, starts.Count(now));
+  }
+  // True if some pool of that many may have fewer runs that wait.
+  bool HasPlaceToWait(int pools, absl::Time now) const;
 
   std::array<Waits, kShapes> waits;
+  RecentStarts starts;
+  // The runs that may wait in a pool at the least; the core sets it by the kind of the cluster.
+  uint32_t places_to_wait = 0;
   Errors errors;
   // The scheduler's latest estimate of the start of a run that waits, by shape; InfinitePast: none.
   std::array<absl::Time, kShapes> told = {absl::InfinitePast(), absl::InfinitePast(),
@@ -73,6 +119,10 @@ class Load {
   const Pools& pools() const { return pools_; }
 
  private:
+  // True if runs that name this pool take room of the other one.
+  static bool Counts(std::string_view name, const v1::Pool& pool, bool of_all) {
+    return of_all || name == pool.name() || (name.empty() && pool.is_default());
+  }
   // Returns the use of the pool that counts the run.
   Pools::iterator At(const Requirements& job);
   void DropIfUnused(Pools::iterator at);

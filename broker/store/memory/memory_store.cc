@@ -54,7 +54,10 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
       live.runs = record.runs.empty() ? 0 : record.runs.rbegin()->first;
       if (job.has_start_time()) live.start_time = core::ToTime(job.start_time());
       live.hold = record.hold;
+      if (job.has_withdrawal()) live.withdrawal = job.withdrawal();
+      live.returned_runs = record.returned_runs;
       if (job.has_retry_time()) live.retry_time = core::ToTime(job.retry_time());
+      live.fail_overs = record.fail_overs;
       live.depends_on = DependenciesOf(record);
     }
     for (uint32_t number : record.open_runs) {
@@ -140,10 +143,18 @@ void MemoryStore::Apply(const core::UpdateJob& change) {
   if (change.start_time) core::SetTimestamp(*change.start_time, job.mutable_start_time());
   if (change.end_time) core::SetTimestamp(*change.end_time, job.mutable_end_time());
   record.hold = change.hold;
+  record.fail_overs = change.fail_overs;
   PutHold(change.hold, &job);
   if (change.failed_dependency != 0) PutFailedDependency(change.failed_dependency, &job);
   job.clear_retry_time();
   if (change.retry_time) core::SetTimestamp(*change.retry_time, job.mutable_retry_time());
+}
+
+void MemoryStore::Apply(const core::PutWithdrawal& change) {
+  Record& record = jobs_.at(change.job);
+  record.returned_runs = change.returned_runs;
+  record.job.clear_withdrawal();
+  if (change.withdrawal) *record.job.mutable_withdrawal() = *change.withdrawal;
 }
 
 void MemoryStore::Apply(const core::EditJob& change) {
@@ -242,6 +253,14 @@ void MemoryStore::Apply(const core::PutUse& change) {
 
 void MemoryStore::Apply(const core::RemoveUse& change) {
   uses_.erase({change.project, change.user});
+}
+
+void MemoryStore::Apply(const core::AddUsage& change) { usage_.Add(change); }
+
+absl::StatusOr<UsageRows> MemoryStore::ListUsage(const Scope& scope,
+                                                 const UsageQuery& query) const {
+  const MutexLock lock(mutex_);
+  return usage_.List(scope, query);
 }
 
 absl::StatusOr<const MemoryStore::Record*> MemoryStore::Find(const Scope& scope,

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/store/memory/usage_table.h"
 #include "broker/store/store.h"
 #include "sync/mutex.h"
 
@@ -47,6 +48,7 @@ class MemoryStore : public Store {
   absl::StatusOr<uint64_t> LastSequence() const override;
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
                                                    absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<UsageRows> ListUsage(const Scope& scope, const UsageQuery& query) const override;
   absl::StatusOr<std::vector<v1::JobState>> GetStates(
       absl::Span<const uint64_t> ids) const override;
   absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
@@ -63,6 +65,8 @@ class MemoryStore : public Store {
     std::set<uint32_t> open_runs;              // of which more may be heard
     std::map<uint32_t, uint64_t> run_changes;  // the sequence of each run's latest one
     core::HoldState hold = core::HoldState::kNone;
+    uint32_t fail_overs = 0;
+    uint32_t returned_runs = 0;
     std::vector<v1::Transition> transitions;
     std::map<uint64_t, Editable> edits;  // by the sequence of the step: what was before it
     std::string request_id;
@@ -75,6 +79,7 @@ class MemoryStore : public Store {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::InsertJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::UpdateJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::PutWithdrawal& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::EditJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::PutRun& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::PutUsage& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -93,6 +98,7 @@ class MemoryStore : public Store {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::PutUse& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::RemoveUse& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::AddUsage& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::StatusOr<const Record*> Find(const Scope& scope, uint64_t id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -111,8 +117,9 @@ class MemoryStore : public Store {
   std::map<uint64_t, uint64_t> job_by_sequence_ ABSL_GUARDED_BY(mutex_);  // of each transition
   std::map<uint64_t, std::pair<uint64_t, uint32_t>> run_by_change_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, core::PutCluster> clusters_ ABSL_GUARDED_BY(mutex_);
-  // By project and user.
+  // They are by project and user.
   std::map<std::pair<std::string, std::string>, core::PutUse> uses_ ABSL_GUARDED_BY(mutex_);
+  UsageTable usage_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::store

@@ -35,6 +35,11 @@ void ReadJobRow(const Statement& row, v1::Job* job, uint32_t* runs) {
   }
   if (!row.IsNull(18)) job->mutable_exit()->set_code(static_cast<int32_t>(row.Int(18)));
   job->set_rerun_of(row.Int(19));
+  if (!row.IsNull(21)) {
+    const std::string_view withdrawal = row.Blob(21);
+    job->mutable_withdrawal()->ParseFromArray(withdrawal.data(),
+                                              static_cast<int>(withdrawal.size()));
+  }
   if (!row.IsNull(20)) PutFailedDependency(row.Int(20), job);
 }
 

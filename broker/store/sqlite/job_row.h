@@ -15,7 +15,7 @@ inline constexpr std::string_view kJobColumns =
     "j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.cluster, j.start_time,"
     " j.end_time, j.priority, j.create_time, j.name, j.project, j.user, j.labels,"
     " j.hold, j.retry_time, j.cluster_kind, j.failure_class, j.exit_code, j.rerun_of, "
-    "j.failed_dependency";
+    "j.failed_dependency, j.withdrawal";
 
 // Fills in everything except spec and runs, and the failure of a job that has no run. From the
 // latest run come only the failure's class and the exit code, which filters look at. `job` must be

@@ -176,9 +176,10 @@ class Walker {
         beyond_(order.descending ? "<" : ">"),
         direction_(order.descending ? "DESC" : "ASC") {}
 
-  // Adds the jobs of the condition, by the column and then by number.
+  // Adds the jobs of the condition, by the column and then by number. `after_key`: the value from
+  // which to go on; null: from the first one.
   void AddIndexed(std::string_view index, std::string_view column, std::string_view where,
-                  const std::optional<SqlValue>& after_key) {
+                  const SqlValue* after_key) {
     const auto add = [&](std::string_view condition, std::string_view order,
                          std::vector<SqlValue> values) {
       walks.push_back({.sql = fmt::format("FROM job j INDEXED BY {} WHERE {} {} ORDER BY {}", index,
@@ -187,7 +188,7 @@ class Walker {
     };
     const std::string by_number = fmt::format("j.id {}", direction_);
     const std::string by_both = fmt::format("{} {}, {}", column, direction_, by_number);
-    if (!after_key) return add("", by_both, {});
+    if (after_key == nullptr) return add("", by_both, {});
     add(fmt::format("AND {} = ? AND j.id {} ?", column, beyond_), by_number,
         {*after_key, static_cast<int64_t>(after_->id)});
     add(fmt::format("AND {} {} ?", column, beyond_), by_both, {*after_key});
@@ -214,8 +215,9 @@ void AddByTime(std::string_view index, std::string_view column,
                const std::optional<JobPlace>& after, Walker* walker) {
   const bool is_beyond = after && after->is_absent;
   if (!is_beyond) {
+    const SqlValue key = after ? after->number : int64_t{0};
     walker->AddIndexed(index, column, fmt::format("{} IS NOT NULL", column),
-                       after ? std::optional<SqlValue>(after->number) : std::nullopt);
+                       after ? &key : nullptr);
   }
   walker->AddTable(is_beyond, Walk::Skip::kThoseWithField);
 }
@@ -234,9 +236,10 @@ void AddByPriority(const JobOrder& order, const std::optional<JobPlace>& after, 
       continue;
     }
     const bool is_positive = (part == 1) != order.descending;
+    const SqlValue key = begins ? after->number : int64_t{0};
     walker->AddIndexed("job_by_priority", "j.priority",
                        fmt::format("j.priority <> 0 AND j.priority {} 0", is_positive ? ">" : "<"),
-                       begins ? std::optional<SqlValue>(after->number) : std::nullopt);
+                       begins ? &key : nullptr);
   }
 }
 
@@ -257,10 +260,11 @@ std::vector<Walk> WalksFor(const contract::JobOrder& order,
     case JobOrder::Field::kPriority:
       AddByPriority(order, after, &walker);
       break;
-    case JobOrder::Field::kName:
-      walker.AddIndexed("job_by_name", "j.name", "1",
-                        after ? std::optional<SqlValue>(after->text) : std::nullopt);
+    case JobOrder::Field::kName: {
+      const SqlValue key = after ? after->text : std::string();
+      walker.AddIndexed("job_by_name", "j.name", "1", after ? &key : nullptr);
       break;
+    }
     case JobOrder::Field::kId:
       walker.AddTable(after.has_value(), Walk::Skip::kNone);
       break;

@@ -43,6 +43,7 @@ class Reader {
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
                                                    absl::Span<const uint64_t> ids);
   absl::StatusOr<std::vector<v1::JobState>> GetStates(absl::Span<const uint64_t> ids);
+  absl::StatusOr<UsageRows> ListUsage(const Scope& scope, const UsageQuery& query);
 
  private:
   // All reads during its life see the same commit.

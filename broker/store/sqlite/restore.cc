@@ -76,7 +76,8 @@ class Restorer {
     return ForEachRow(
         database_,
         "SELECT name, kind, inventory, agent_version, journal_id, acked_event_sequence,"
-        " agent_epoch, max_active_runs, last_seen, cordon FROM cluster ORDER BY name",
+        " agent_epoch, max_active_runs, last_seen, cordon, fence_delay, lease"
+        " FROM cluster ORDER BY name",
         [this](const Statement& row) {
           core::PutCluster& cluster = out_.clusters.emplace_back();
           cluster.name = row.Text(0);
@@ -87,6 +88,8 @@ class Restorer {
           cluster.agent_epoch = row.Int(6);
           cluster.max_active_runs = static_cast<uint32_t>(row.Int(7));
           cluster.last_seen = absl::FromUnixMicros(row.Int(8));
+          cluster.fence_delay = absl::Microseconds(row.Int(10));
+          cluster.lease = absl::Microseconds(row.Int(11));
           if (!row.IsNull(9)) {
             absl::Status status =
                 Parse(database_, "cluster", row.Blob(9), &cluster.cordon.emplace());
@@ -108,7 +111,8 @@ class Restorer {
       absl::Status status = ForEachRow(
           database_,
           "SELECT j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.spec, j.priority,"
-          " j.start_time, j.project, j.request_id, j.fingerprint, j.hold, j.retry_time, j.user"
+          " j.start_time, j.project, j.request_id, j.fingerprint, j.hold, j.retry_time, j.user,"
+          " j.withdrawal, j.returned_runs, j.fail_overs"
           " FROM job j INDEXED BY job_by_state WHERE j.state = ? ORDER BY j.id",
           [this](const Statement& row) { return ReadLiveJob(row); }, state);
       if (!status.ok()) return status;
@@ -129,10 +133,16 @@ class Restorer {
     if (!row.IsNull(7)) job.start_time = absl::FromUnixMicros(row.Int(7));
     job.hold = static_cast<core::HoldState>(row.Int(11));
     if (!row.IsNull(12)) job.retry_time = absl::FromUnixMicros(row.Int(12));
+    if (!row.IsNull(14)) {
+      absl::Status status = Parse(database_, "job", row.Blob(14), &job.withdrawal.emplace());
+      if (!status.ok()) return status;
+    }
+    job.returned_runs = static_cast<uint32_t>(row.Int(15));
     if (!row.IsNull(9)) {
       out_.requests.push_back({std::string(row.Text(8)), std::string(row.Text(9)),
                                static_cast<core::Fingerprint>(row.Int(10)), job.id, std::nullopt});
     }
+    job.fail_overs = static_cast<uint32_t>(row.Int(16));
     job.user = IndexOf(std::string(row.Text(13)));
     const int64_t spec_row = row.Int(5);
     absl::StatusOr<uint32_t> requirements = RequirementsOf(spec_row, std::string(row.Text(8)));

@@ -220,6 +220,35 @@ CREATE TABLE share_use (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Adds leases and the fail-over of jobs whose cluster is lost.
+constexpr std::string_view kVersion16 = R"sql(
+ALTER TABLE job ADD COLUMN fail_overs INTEGER NOT NULL DEFAULT 0;  -- runs that were given up with their clusters
+ALTER TABLE cluster ADD COLUMN fence_delay INTEGER NOT NULL DEFAULT 0;  -- in us, see PutCluster
+ALTER TABLE cluster ADD COLUMN lease INTEGER NOT NULL DEFAULT 0;        -- likewise
+)sql";
+
+// Adds runs that are to come back before they begin.
+constexpr std::string_view kVersion17 = R"sql(
+ALTER TABLE job ADD COLUMN withdrawal BLOB;  -- a Withdrawal; null: its run is not to come back
+ALTER TABLE job ADD COLUMN returned_runs INTEGER NOT NULL DEFAULT 0;  -- runs that came back
+)sql";
+
+// Adds the use of ended runs by days.
+constexpr std::string_view kVersion18 = R"sql(
+CREATE TABLE day_usage (
+  day INTEGER NOT NULL,  -- since 1970, in UTC
+  project TEXT NOT NULL,
+  user TEXT NOT NULL,
+  cluster TEXT NOT NULL,
+  gpu_type TEXT NOT NULL,
+  runs INTEGER NOT NULL,
+  run_ms INTEGER NOT NULL,   -- of commands
+  core_ms INTEGER NOT NULL,  -- of cores
+  gpu_ms INTEGER NOT NULL,   -- of whole GPUs
+  PRIMARY KEY (day, project, user, cluster, gpu_type)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // The steps that bring a file to the next version: first those that take a transaction for each
 // part, until they answer false; then, in one transaction, SQL and what takes code.
 struct Step {
@@ -243,7 +272,10 @@ constexpr Step kSteps[] = {{kVersion1},
                            {kVersion12},
                            {kVersion13},
                            {kVersion14},
-                           {kVersion15}};
+                           {kVersion15},
+                           {kVersion16},
+                           {kVersion17},
+                           {kVersion18}};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {

@@ -12,7 +12,7 @@ namespace muster::store {
 // Value of PRAGMA application_id, "MSTR", by which a file of another program is recognised.
 inline constexpr int64_t kApplicationId = 0x4d535452;
 // The version in PRAGMA user_version.
-inline constexpr int64_t kSchemaVersion = 15;
+inline constexpr int64_t kSchemaVersion = 18;
 
 // A run's row id has its job's number, then its own. A job has less than 65,536 runs.
 inline constexpr int kRunBits = 16;

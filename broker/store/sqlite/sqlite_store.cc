@@ -107,6 +107,11 @@ absl::StatusOr<std::vector<StoredSpec>> SqliteStore::GetSpecs(
   return parts_->readers->With([&](Reader& reader) { return reader.GetSpecs(scope, ids); });
 }
 
+absl::StatusOr<UsageRows> SqliteStore::ListUsage(const Scope& scope,
+                                                 const UsageQuery& query) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.ListUsage(scope, query); });
+}
+
 absl::StatusOr<std::vector<v1::JobState>> SqliteStore::GetStates(
     absl::Span<const uint64_t> ids) const {
   return parts_->readers->With([&](Reader& reader) { return reader.GetStates(ids); });

@@ -63,6 +63,7 @@ class SqliteStore : public Store {
   absl::StatusOr<uint64_t> LastSequence() const override;
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
                                                    absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<UsageRows> ListUsage(const Scope& scope, const UsageQuery& query) const override;
   absl::StatusOr<std::vector<v1::JobState>> GetStates(
       absl::Span<const uint64_t> ids) const override;
   absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(

@@ -91,7 +91,8 @@ absl::Status Writer::Prepare() {
        " last_create_time = max(last_create_time, excluded.last_create_time)"},
       {&update_job_,
        "UPDATE job SET state = ?, job_sequence = ?, cancel_requested = ?, start_time = ?,"
-       " end_time = ?, hold = ?, retry_time = ? WHERE id = ?"},
+       " end_time = ?, hold = ?, retry_time = ?, fail_overs = ? WHERE id = ?"},
+      {&put_withdrawal_, "UPDATE job SET withdrawal = ?, returned_runs = ? WHERE id = ?"},
       // A separate statement, because naming an indexed column costs an index update even if its
       // value stays.
       {&update_cluster_of_job_,
@@ -117,8 +118,8 @@ absl::Status Writer::Prepare() {
       {&put_usage_, "UPDATE run SET run = ?, changed = ? WHERE id = ?"},
       {&put_cluster_,
        "INSERT OR REPLACE INTO cluster (name, kind, inventory, agent_version, journal_id,"
-       " acked_event_sequence, agent_epoch, max_active_runs, last_seen, cordon)"
-       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+       " acked_event_sequence, agent_epoch, max_active_runs, last_seen, cordon, fence_delay, lease)"
+       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {&advance_cluster_, "UPDATE cluster SET acked_event_sequence = ? WHERE name = ?"},
       {&remove_cluster_, "DELETE FROM cluster WHERE name = ?"},
       {&put_epoch_, "UPDATE broker SET epoch = ?"},
@@ -126,6 +127,13 @@ absl::Status Writer::Prepare() {
        "INSERT OR REPLACE INTO share_use (project, user, at, cpu, memory, gpu)"
        " VALUES (?, ?, ?, ?, ?, ?)"},
       {&remove_use_, "DELETE FROM share_use WHERE project = ? AND user = ?"},
+      {&add_usage_,
+       "INSERT INTO day_usage (day, project, user, cluster, gpu_type, runs, run_ms, core_ms, "
+       "gpu_ms)"
+       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs,"
+       " run_ms = run_ms + excluded.run_ms, core_ms = core_ms + excluded.core_ms,"
+       " gpu_ms = gpu_ms + excluded.gpu_ms"},
+      {&forget_usage_, "DELETE FROM day_usage WHERE day < ?"},
       {&keep_numbers_,
        "UPDATE broker SET last_job = max(last_job, ifnull((SELECT max(id) FROM job), 0)),"
        " last_sequence = max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0),"
@@ -246,6 +254,7 @@ absl::Status Writer::Apply(const core::UpdateJob& change) {
   BindTime(change.end_time, update_job_);
   update_job_.Bind(static_cast<int>(change.hold));
   BindTime(change.retry_time, update_job_);
+  update_job_.Bind(change.fail_overs);
   if (absl::Status status = update_job_.Bind(change.id).Run(); !status.ok()) return status;
   if (change.failed_dependency != 0)
     return put_failed_dependency_.Start().Bind(change.failed_dependency).Bind(change.id).Run();
@@ -256,6 +265,17 @@ absl::Status Writer::Apply(const core::UpdateJob& change) {
       .Bind(static_cast<int>(change.cluster_kind))
       .Bind(change.id)
       .Run();
+}
+
+absl::Status Writer::Apply(const core::PutWithdrawal& change) {
+  put_withdrawal_.Start();
+  if (change.withdrawal) {
+    change.withdrawal->SerializeToString(&buffer_);
+    put_withdrawal_.BindBlob(buffer_);
+  } else {
+    put_withdrawal_.BindNull();
+  }
+  return put_withdrawal_.Bind(change.returned_runs).Bind(change.job).Run();
 }
 
 absl::Status Writer::Apply(const core::PutRun& change) {
@@ -318,6 +338,8 @@ absl::Status Writer::Apply(const core::PutCluster& change) {
       .Bind(change.max_active_runs)
       .Bind(absl::ToUnixMicros(change.last_seen));
   change.cordon ? put_cluster_.BindBlob(cordon) : put_cluster_.BindNull();
+  put_cluster_.Bind(absl::ToInt64Microseconds(change.fence_delay))
+      .Bind(absl::ToInt64Microseconds(change.lease));
   return put_cluster_.Run();
 }
 
@@ -351,6 +373,25 @@ absl::Status Writer::Apply(const core::RemoveUse& change) {
   return remove_use_.Start()
       .Bind(std::string_view(change.project))
       .Bind(std::string_view(change.user))
+      .Run();
+}
+
+absl::Status Writer::Apply(const core::AddUsage& change) {
+  if (change.day > last_usage_day_) {
+    last_usage_day_ = change.day;
+    const int64_t oldest = change.day - kMaxUsageDays + 1;
+    if (absl::Status status = forget_usage_.Start().Bind(oldest).Run(); !status.ok()) return status;
+  }
+  return add_usage_.Start()
+      .Bind(change.day)
+      .Bind(std::string_view(change.project))
+      .Bind(std::string_view(change.user))
+      .Bind(std::string_view(change.cluster))
+      .Bind(std::string_view(change.gpu_type))
+      .Bind(change.runs)
+      .Bind(change.run_ms)
+      .Bind(change.core_ms)
+      .Bind(change.gpu_ms)
       .Run();
 }
 

@@ -58,6 +58,7 @@ class Writer {
   absl::Status Apply(const core::EditJob& change);
   absl::Status Apply(const core::PutRun& change);
   absl::Status Apply(const core::PutUsage& change);
+  absl::Status Apply(const core::PutWithdrawal& change);
   absl::Status Apply(const core::AppendTransition& change);
   absl::Status Apply(const core::PutCluster& change);
   absl::Status Apply(const core::AdvanceCluster& change);
@@ -66,6 +67,7 @@ class Writer {
   absl::Status Apply(const core::DeleteJob& change);
   absl::Status Apply(const core::PutUse& change);
   absl::Status Apply(const core::RemoveUse& change);
+  absl::Status Apply(const core::AddUsage& change);
   // Writes the run's outcome into its job's columns, if the run is the latest.
   absl::Status PutOutcome(uint64_t job, const v1::Run& run);
   absl::Status InsertLabels(uint64_t job,
@@ -101,11 +103,12 @@ class Writer {
 
   Statement begin_, commit_;
   Statement insert_label_, put_block_;
-  Statement update_job_, update_cluster_of_job_, put_failed_dependency_;
+  Statement update_job_, update_cluster_of_job_, put_failed_dependency_, put_withdrawal_;
   Statement edit_job_, insert_edit_, labels_, delete_label_;
   Statement put_run_, put_run_change_, put_outcome_, run_, put_usage_;
   Statement put_cluster_, advance_cluster_, remove_cluster_, put_epoch_;
-  Statement put_use_, remove_use_;
+  Statement put_use_, remove_use_, add_usage_, forget_usage_;
+  int64_t last_usage_day_ = 0;  // rows that are too old by then are gone
   Statement keep_numbers_, spec_of_job_, delete_job_, delete_runs_;
   Statement delete_transitions_, delete_edits_, drop_block_;
 };

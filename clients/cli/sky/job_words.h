@@ -33,7 +33,7 @@ std::string ResourcesText(const v1::JobSpec& spec);
 std::string DurationText(absl::Duration duration);
 // Returns the time that it has run; "-" if it has not started.
 std::string RunText(const v1::Job& job, absl::Time now);
-// "5 mins ago", "2 hrs ago"; "-" if there is no such time.
+// Returns "5 mins ago" or "2 hrs ago"; "-" if there is no such time.
 std::string AgoText(const google::protobuf::Timestamp& time, absl::Time now);
 
 }  // namespace muster::cli::sky

@@ -11,7 +11,7 @@
 
 namespace muster::cli {
 
-// One column.
+// Describes one column.
 struct FormatField {
   char letter = 0;
   size_t width = 0;   // 0: as wide as the text; a longer text is cut

@@ -64,7 +64,7 @@ std::string SacctBytes(uint64_t bytes);
 // "2026-11-21T03:22:53" in the local time, or as the variable SLURM_TIME_FORMAT says: a format of
 // strftime(3), or "relative" to today; `absent` if there is none.
 std::string LocalTime(const google::protobuf::Timestamp& timestamp, std::string_view absent);
-// The same in a format. `now` tells today.
+// Says the same in a format. `now` tells today.
 std::string TimeText(absl::Time time, std::string_view format, absl::Time now);
 
 // "3:0": exit code and signal.

@@ -15,7 +15,7 @@ namespace muster::client::skypilot {
 // A text; true, 5 and 2024-01-31 are none unless they are in quotes. On a problem it is noted, and
 // false returned.
 bool ReadText(YamlReader& in, const YamlValue& value, std::string* out);
-// A whole number; "2" in quotes, 1.5 and true are none.
+// Reads a whole number; "2" in quotes, 1.5 and true are none.
 bool ReadInteger(YamlReader& in, const YamlValue& value, int64_t min, int64_t max, int64_t* out);
 // A text or a number, as Python writes it.
 bool ReadTextOrNumber(YamlReader& in, const YamlValue& value, std::string* out);

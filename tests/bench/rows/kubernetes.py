@@ -154,12 +154,12 @@ def kubernetes_watch_memory(short):
 
 def kubernetes_runs_memory(short):
     """Measures how much more the agent needs for thousands of runs of its own that wait for a GPU, each with its Job
-    and Secret."""
+    and Secret. The broker is told to send that many ahead."""
     runs = 20 if short else 5000
     cluster = KubernetesCluster(gpus=1)
     try:
         with fresh_world() as world:
-            world.make_broker().start()
+            world.make_broker(config=json.dumps({"sent_ahead_per_pool": runs})).start()
             settings = {"kubeconfig": str(cluster.least_rights_kubeconfig()), "default_image": "debian:12"}
             agent = world.make_agent("lab", kind="kubernetes", config=json.dumps(
                 {"max_active_runs": runs + 1, "kubernetes": settings})).start()

@@ -41,9 +41,10 @@ bool SimAgent::Connect(absl::Duration patience) {
   pool->set_is_default(true);
   pool->set_available(true);
   v1::NodeGroup* nodes = pool->add_node_groups();
-  nodes->set_count(1);
-  nodes->set_usable_count(1);
-  nodes->set_cpus(64);
+  // There is room for all runs that any row has at the same time, so that none waits for it.
+  nodes->set_count(1000);
+  nodes->set_usable_count(1000);
+  nodes->set_cpus(1000);
   nodes->set_memory_bytes(uint64_t{1} << 40);
   link_->Send(std::move(request));
   return answered_.WaitForNotificationWithTimeout(patience) && welcomed_;

@@ -35,9 +35,9 @@ struct Steps {
   bool operator==(const Steps&) const = default;
 };
 
-// Thread-safe. Watches from its making on. It reads of a message's bytes what it counts and makes
-// no objects of them: otherwise hundreds of watchers in one process take most of the machine's
-// time, which is the broker's in life.
+// Any thread may use it. Watches from its making on. It reads of a message's bytes what it counts
+// and makes no objects of them: otherwise hundreds of watchers in one process take most of the
+// machine's time, which is the broker's in life.
 class Watcher final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   // One that does not read gets the heartbeat at the begin and nothing else.

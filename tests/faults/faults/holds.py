@@ -14,7 +14,10 @@ def hold_under_way(lab, number):
     strikes_release = number % 2 == 1
     with lab.shunned_by_nodes():
         job = lab.api.submit(lab.shunned_spec())
-        eventually(lambda: lab.finds_no_node(job), "it finds no node")
+        try:
+            eventually(lambda: lab.finds_no_node(job), "it finds no node")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; {lab.tell(job)}") from error
         lab.api.hold(job)
         if strikes_release:
             eventually(is_held, "it is held")

@@ -82,6 +82,19 @@ class KubernetesLab(Lab):
         return any(condition.get("reason") == "Unschedulable" for pod in pods if "deletionTimestamp" not in pod["metadata"]
                    for condition in pod["status"].get("conditions", []))
 
+    def tell(self, job_id):
+        """Returns, in words, all that broker and cluster tell of a job and its nodes, for complaints about a wait in vain."""
+        job = self.api.get(job_id)
+        key = job.runs[-1].run_key if job.runs else ""
+        pods = [(pod["metadata"]["name"], pod["spec"].get("nodeName"), pod["metadata"].get("deletionTimestamp"), pod["status"])
+                for pod in self.cluster.must("GET", PODS)["items"]]
+        nodes = [(node["metadata"]["name"], node["spec"].get("taints"), node["status"].get("conditions"))
+                 for node in self.cluster.must("GET", "/api/v1/nodes")["items"]]
+        jobs = [(one["metadata"]["name"], one["spec"].get("suspend"), one["status"]) for one in self.cluster.objects("jobs")]
+        events = [(event["involvedObject"]["name"], event["reason"], event.get("message"))
+                  for event in self.cluster.objects("events") if key and event["involvedObject"]["name"].startswith(key)]
+        return f"the job: {job}\npods: {pods}\nJobs: {jobs}\nnodes: {nodes}\nevents: {events}"
+
     def was_doubled_by_cluster(self, job, starts):
         """A Job controller that does not hear whether its pod was made makes another one: Kubernetes says that a program
         "may sometimes be started twice" (its page on Jobs). Then there are Events about so many pods of the one Job, which

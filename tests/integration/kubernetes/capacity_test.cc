@@ -269,7 +269,10 @@ TEST(KubernetesCapacityOnClusterTest, AQuotaAndALimitRangeCount) {
 // The lines of a preflight, by subject.
 std::map<std::string, v1::ClusterCheck> Lines(const v1::ClusterChecks& checks) {
   std::map<std::string, v1::ClusterCheck> lines;
-  for (const v1::ClusterCheck& check : checks.checks()) lines[check.subject()] = check;
+  for (const v1::ClusterCheck& check : checks.checks()) {
+    EXPECT_NE(check.code(), v1::CHECK_CODE_UNSPECIFIED) << check.DebugString();
+    lines[check.subject()] = check;
+  }
   return lines;
 }
 

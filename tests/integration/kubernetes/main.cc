@@ -1,4 +1,4 @@
-// Tests of the Kubernetes backend on a real cluster. Needs root, for the cluster.
+// Tests the Kubernetes backend on a real cluster. It needs root, for the cluster.
 #include <stdio.h>
 #include <unistd.h>
 

@@ -28,7 +28,10 @@ class SlurmAnswersTest : public ::testing::Test {
   static void TearDownTestSuite() { delete cluster_; }
 
   static v1::ClusterChecks Check(const SlurmConfig& config) {
-    return CreateSlurmBackend(config, cluster_->directory())->Check();
+    const v1::ClusterChecks checks = CreateSlurmBackend(config, cluster_->directory())->Check();
+    for (const v1::ClusterCheck& check : checks.checks())
+      EXPECT_NE(check.code(), v1::CHECK_CODE_UNSPECIFIED) << check.DebugString();
+    return checks;
   }
   static const v1::ClusterCheck& Line(const v1::ClusterChecks& checks, const std::string& subject) {
     for (const v1::ClusterCheck& check : checks.checks()) {

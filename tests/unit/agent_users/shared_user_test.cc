@@ -13,6 +13,7 @@ TEST(SharedUserTest, MachinesAndSlurmHaveWordsOfTheirOwnAndARemedy) {
   for (const v1::ClusterKind kind : {v1::CLUSTER_KIND_MACHINES, v1::CLUSTER_KIND_SLURM}) {
     const v1::ClusterCheck line = SharedUserLine(kind);
     EXPECT_EQ(line.subject(), kUsersSubject);
+    EXPECT_EQ(line.code(), v1::CHECK_CODE_USERS);
     EXPECT_EQ(line.result(), v1::CHECK_RESULT_OK);
     EXPECT_TRUE(line.seen().starts_with("all jobs run ")) << line.seen();
     EXPECT_NE(line.remedy().find("run_as: user"), std::string::npos) << line.remedy();

@@ -50,7 +50,7 @@ const std::set<std::string_view> kWithoutJob = {
     "ProjectsService.RemoveMember",    "IdentityService.GetLoginInfo",
     "SecretsService.SetSecret",        "SecretsService.ListSecrets",
     "SecretsService.DeleteSecret",     "AuditService.ListAuditRecords",
-    "AuditService.VerifyAudit"};
+    "AuditService.VerifyAudit",        "UsageService.GetUsage"};
 
 // A job, by whose it is and where.
 struct Target {
@@ -205,6 +205,7 @@ class ProjectRightsTest : public AppTest {
       return Begin(WatchJobs(who, services_, request));
     };
     for (const auto& [rpc, change] : {std::pair("JobsService.CancelJobs", JobChange::kCancel),
+                                      std::pair("JobsService.MoveJobs", JobChange::kMove),
                                       std::pair("JobsService.HoldJobs", JobChange::kHold),
                                       std::pair("JobsService.ReleaseJobs", JobChange::kRelease)}) {
       calls[rpc] = [this, change = change](const Principal& who, const Target& target) {

@@ -71,6 +71,10 @@ TEST_F(CommandTest, ClustersCordonSendsTheReasonAndShowsTheCordon) {
   EXPECT_FALSE(seen.drain());
   EXPECT_THAT(cordoned.err, HasSubstr("cluster lab takes no new runs; 2 active runs there"));
   EXPECT_EQ(Run({"clusters", "cordon", "lab", "-q"}).out, "lab\n");
+  const Outcome drained = Run({"clusters", "drain", "lab", "--reason", "new drivers"});
+  EXPECT_EQ(drained.code, 0) << drained.err;
+  EXPECT_TRUE(seen.drain());
+  EXPECT_THAT(drained.err, HasSubstr("and gives back those that have not begun"));
 
   broker_.list_clusters = [](const auto&) -> absl::StatusOr<v1::ListClustersResponse> {
     v1::ListClustersResponse page;

@@ -140,16 +140,6 @@ TEST_F(CommandTest, AClusterWhoseAgentDoesNotAnswerIsShownAsItWasWithANote) {
   EXPECT_THAT(outcome.err, HasSubstr("its agent did not answer: its agent is away"));
 }
 
-TEST_F(CommandTest, APlanOfWhatIsNotHonouredYetNamesItsPlaceInTheFile) {
-  broker_.plan_job = [](const v1::PlanJobRequest& request) -> absl::StatusOr<v1::PlanJobResponse> {
-    if (request.spec().image().empty()) return v1::PlanJobResponse();
-    return contract::Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED", "leave it out",
-                           {{"field", "spec.image"}});
-  };
-  const Outcome outcome = Run({"plan", WriteFile("run: a\n---\nrun: b\nimage: c\n")});
-  EXPECT_THAT(outcome.err, HasSubstr("job.yaml:4:8: image: is not honoured yet\n"));
-}
-
 TEST_F(CommandTest, HoldAndReleaseNameTheirJobs) {
   v1::HoldJobsRequest held;
   broker_.hold_jobs =

@@ -83,6 +83,10 @@ class JobsService final : public v1::JobsService::Service {
                           v1::SignalJobsResponse* out) override {
     return Unary(hooks_.signal_jobs, *in, out);
   }
+  grpc::Status MoveJobs(grpc::ServerContext*, const v1::MoveJobsRequest* in,
+                        v1::MoveJobsResponse* out) override {
+    return Unary(hooks_.move_jobs, *in, out);
+  }
   grpc::Status HoldJobs(grpc::ServerContext*, const v1::HoldJobsRequest* in,
                         v1::HoldJobsResponse* out) override {
     return Unary(hooks_.hold_jobs, *in, out);

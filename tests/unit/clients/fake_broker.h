@@ -42,6 +42,7 @@ class FakeBroker {
   Answer<v1::CancelJobsRequest, v1::CancelJobsResponse> cancel_jobs;
   Answer<v1::SignalJobsRequest, v1::SignalJobsResponse> signal_jobs;
   Answer<v1::HoldJobsRequest, v1::HoldJobsResponse> hold_jobs;
+  Answer<v1::MoveJobsRequest, v1::MoveJobsResponse> move_jobs;
   Answer<v1::ReleaseJobsRequest, v1::ReleaseJobsResponse> release_jobs;
   Answer<v1::PlanJobRequest, v1::PlanJobResponse> plan_job;
   Answer<v1::ListClustersRequest, v1::ListClustersResponse> list_clusters;

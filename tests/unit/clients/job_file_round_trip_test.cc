@@ -97,6 +97,8 @@ const KeptSpec kKeptSpecs[] = {
                    secrets { variable: "KEY" name: "deploy-key" as_file: true })"},
     {"DependsOn", R"(command { script: "x" } depends_on { job_id: 12 outcome: JOB_OUTCOME_FAILED }
                      depends_on { job_id: 13 })"},
+    {"OnClusterLoss",
+     R"(command { script: "x" } on_cluster_loss: CLUSTER_LOSS_POLICY_FAIL_OVER_WHEN_FENCED)"},
     {"KubernetesQueue", R"(command { script: "x" } kubernetes { queue: "team" })"},
     {"EmptySections", R"(command { script: "x" } slurm { container { } } image: "ubuntu"
                          retry { } placement { } resources { })"},

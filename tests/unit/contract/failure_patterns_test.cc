@@ -95,7 +95,7 @@ TEST(FailurePatterns, RealLinesGetTheirClass) {
     EXPECT_EQ(verdict->failure_class, c.failure_class) << c.line;
     EXPECT_EQ(verdict->retriable, c.retriable) << c.line;
     EXPECT_EQ(verdict->line, c.line);
-    EXPECT_THAT(verdict->remedy, testing::EndsWith("."));
+    EXPECT_THAT(std::string(RemedyForSign(verdict->pattern)), testing::EndsWith("."));
   }
 }
 

@@ -171,11 +171,58 @@ TEST(Failure, ASignInTheOutputIsNamedBehindWhatHappened) {
   EXPECT_THAT(failure.message(), HasSubstr("says that the cluster was at fault (gpu-lost)."));
 }
 
-TEST(Failure, AnAdviceOfItsOwnStandsInPlaceOfTheCodes) {
-  v1::Failure failure =
-      MakeFailure(v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA, {.remedy = "see to the host"});
-  PutSentence(&failure);
-  EXPECT_EQ(failure.remedy(), "see to the host");
+TEST(Failure, ACauseHasItsRemedyInPlaceOfTheCodes) {
+  for (int i = 1; i <= static_cast<int>(kLastFailureCause); ++i) {
+    const auto cause = static_cast<FailureCause>(i);
+    v1::Failure failure = MakeFailure(v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA,
+                                      {.subject = "ann", .cause = cause});
+    EXPECT_TRUE(RemedyFor(cause).ends_with('.')) << i;
+    EXPECT_THAT(failure.remedy(), ::testing::Not(HasSubstr("{")));
+    const std::string remedy = failure.remedy();
+    SetRank(1, "n2", &failure);
+    EXPECT_EQ(failure.remedy(), remedy) << "the rank has nothing to do with it";
+  }
+  EXPECT_EQ(RemedyFor(FailureCause::kNone), "");
+  EXPECT_THAT(MakeFailure(v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
+                          {.subject = "ann", .cause = FailureCause::kUserWithoutAccount})
+                  .remedy(),
+              HasSubstr("sacctmgr add user ann account="));
+}
+
+TEST(Failure, AnotherCauseReplacesTheRemedyAndNoneBringsBackTheCodes) {
+  v1::Failure failure = MakeFailure(v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA,
+                                    {.cause = FailureCause::kHostGone});
+  EXPECT_THAT(failure.remedy(), StartsWith("See to the host"));
+  PutSentence(FailureCause::kNone, &failure);
+  EXPECT_THAT(failure.remedy(), StartsWith("Read its output so far"));
+}
+
+TEST(Failure, ASignInTheOutputHasARemedyOfItsOwn) {
+  v1::Failure failure = OfCommand(ExitWithCode(1));
+  failure.set_log_sign("module-missing");
+  PutSentence(FailureCause::kNone, &failure);
+  EXPECT_THAT(failure.remedy(), StartsWith("A Python module is missing"));
+  failure.set_log_sign("a sign of a later agent");
+  PutSentence(FailureCause::kNone, &failure);
+  EXPECT_EQ(failure.remedy(), OfCommand(ExitWithCode(1)).remedy());
+}
+
+TEST(Failure, ThePhaseAndTheSubjectMakeTheRemedyToo) {
+  FailureParts parts;
+  const auto remedy = [&](v1::FailureCode code) {
+    return MakeFailure(code, v1::FAILURE_CLASS_INFRA, parts).remedy();
+  };
+  EXPECT_THAT(remedy(v1::FAILURE_CODE_LAUNCH_FAILED), StartsWith("Submit the job again"));
+  EXPECT_THAT(remedy(v1::FAILURE_CODE_NAME_TAKEN), StartsWith("Have its owner rename or remove"));
+  parts = {.subject = "Secret lab/x", .phase = v1::FAILURE_PHASE_QUEUE};
+  EXPECT_THAT(remedy(v1::FAILURE_CODE_LAUNCH_FAILED), HasSubstr("(a prolog, or an ill node)"));
+  EXPECT_THAT(remedy(v1::FAILURE_CODE_NAME_TAKEN), HasSubstr("rename the Secret lab/x or delete"));
+}
+
+TEST(Failure, WhileTheClusterWaitsTheRemedySaysWhoSetsHowLong) {
+  EXPECT_EQ(RemedyWhileWaiting(v1::FAILURE_CODE_CANNOT_START, FailureCause::kMissingInNamespace),
+            "Make it in the run's namespace, or name another. The cluster's operator sets how long "
+            "Muster waits (kubernetes.start_grace).");
 }
 
 TEST(Failure, NodesThatWereKeptInVainAreCounted) {

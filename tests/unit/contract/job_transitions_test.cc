@@ -16,7 +16,7 @@ bool IsEnd(JobStage stage) { return IsTerminal(StateOf(stage)); }
 bool IsOnCluster(JobStage stage) {
   return stage != JobStage::kNew && !IsEnd(stage) && StateOf(stage) != v1::JOB_STATE_QUEUED;
 }
-bool IsOfRun(JobEvent event) { return event >= kRunWaits && event <= kRetry; }
+bool IsOfRun(JobEvent event) { return event >= kRunWaits && event <= kFailOver; }
 
 // The function follows the drawing in job_transitions.h, apart from the table.
 bool IsExpected(JobStage stage, JobEvent event) {
@@ -31,11 +31,15 @@ bool IsExpected(JobStage stage, JobEvent event) {
   if (event == kHold) {
     return !IsHeld(stage) && !IsCancelAsked(stage) && (is_pending || stage == JobStage::kQueued);
   }
+  if (event == kWithdraw) return is_pending && !IsCancelAsked(stage) && !IsWithdrawn(stage);
+  if (event == kComesBack || event == kBeginsFirst) return IsWithdrawn(stage);
   if (!IsOnCluster(stage)) return false;
-  if (event == kRetry) return !IsCancelAsked(stage);
+  // Its run ends so because it was asked for: it comes back.
+  if (event == kRunIsCanceled && IsWithdrawn(stage)) return false;
+  if (event == kRetry || event == kFailOver) return !IsCancelAsked(stage);
   // A held run that starts is released first.
   const bool starts = event == kRunRuns || event == kRunSuspends || event == kRunSucceeds;
-  return !(starts && IsHeld(stage));
+  return !(starts && (IsHeld(stage) || IsWithdrawn(stage)));
 }
 
 // The state after a run's event, whatever is wished.
@@ -99,9 +103,29 @@ TEST(JobTransitions, OfWishesChangeNothingElse) {
     const auto next = Next(stage, event);
     if (!next || (event != kHold && event != kRelease && event != kCancel)) return;
     EXPECT_EQ(IsHeld(*next), event == kHold);
-    EXPECT_EQ(IsReleased(*next), event == kRelease && IsOnCluster(stage));
+    EXPECT_EQ(IsReleased(*next), event == kRelease && IsOnCluster(stage) && !IsWithdrawn(stage));
+    EXPECT_EQ(IsWithdrawn(*next), IsWithdrawn(stage) && event != kCancel);
     const bool ends = event == kCancel && !IsOnCluster(stage);
     EXPECT_EQ(StateOf(*next), ends ? v1::JOB_STATE_CANCELED : StateOf(stage));
+  });
+}
+
+TEST(JobTransitions, TakeAWithdrawnRunBackAndKeepTheHold) {
+  ForEachPair([](JobStage stage, JobEvent event) {
+    const auto next = Next(stage, event);
+    if (!next) return;
+    if (event == kWithdraw) {
+      EXPECT_TRUE(IsWithdrawn(*next));
+      EXPECT_EQ(StateOf(*next), v1::JOB_STATE_PENDING);
+      EXPECT_EQ(IsHeld(*next), IsHeld(stage));
+    } else if (event == kComesBack) {
+      EXPECT_EQ(StateOf(*next), v1::JOB_STATE_QUEUED);
+      EXPECT_EQ(IsHeld(*next), IsHeld(stage));
+    } else if (event == kBeginsFirst) {
+      EXPECT_EQ(*next, JobStage::kPendingReleased) << "its agent must let it go";
+    } else {
+      EXPECT_LE(IsWithdrawn(*next), IsWithdrawn(stage));
+    }
   });
 }
 

@@ -112,6 +112,11 @@ void CoreTest::Restart(Options options) {
   Restart();
 }
 
+void CoreTest::LetAllWaitOnClusters() {
+  options_.sent_ahead_per_pool = 1'000'000;
+  Restart();
+}
+
 void CoreTest::Restart() {
   auto restored = store_.Restore(now_);
   ASSERT_TRUE(restored.ok()) << restored.status();

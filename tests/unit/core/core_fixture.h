@@ -49,6 +49,8 @@ class CoreTest : public ::testing::Test {
   // Drops the core and starts another from what was committed.
   void Restart();
   void Restart(Options options);
+  // From now on clusters get all jobs that fit, whether or not they have room for them.
+  void LetAllWaitOnClusters();
 
   // ---- inputs; each is followed by a placement round
   struct Submitted {

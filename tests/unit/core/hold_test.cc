@@ -57,6 +57,7 @@ TEST_F(HoldTest, TheOthersOfItsGroupGoAhead) {
 }
 
 TEST_F(HoldTest, AReleasedJobHasItsOldPlaceInLine) {
+  LetAllWaitOnClusters();
   std::vector<uint64_t> ids;
   for (int i = 0; i < 200; ++i) ids.push_back(MustSubmit(Spec()));
   const std::vector<uint64_t> some(ids.begin() + 50, ids.begin() + 150);

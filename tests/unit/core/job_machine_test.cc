@@ -65,6 +65,7 @@ TEST(JobMachine, IsTheSameAfterARestart) {
     stored.state = job.state();
     stored.cancel_requested = job.cancel_requested();
     stored.hold = job.hold();
+    if (job.withdrawn()) stored.withdrawal.emplace();
     EXPECT_EQ(Job(stored).stage(), stage) << static_cast<int>(stage);
   }
 }

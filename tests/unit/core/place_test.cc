@@ -110,6 +110,7 @@ TEST_F(PlaceTest, AJobThatFitsNowhereDoesNotHoldUpOthers) {
 }
 
 TEST_F(PlaceTest, ACanceledJobIsSkipped) {
+  LetAllWaitOnClusters();
   std::vector<uint64_t> ids;
   for (int i = 0; i < 300; ++i) ids.push_back(MustSubmit(Spec()));
   std::vector<uint64_t> canceled;
@@ -127,7 +128,7 @@ TEST_F(PlaceTest, ACanceledJobIsSkipped) {
 
 TEST_F(PlaceTest, ARoundIsBounded) {
   options_.max_assignments_per_round = 10;
-  Restart();
+  LetAllWaitOnClusters();
   for (int i = 0; i < 25; ++i) MustSubmit(Spec());
   const SessionId a = Connect("a");
   EXPECT_THAT(Assigned(a), SizeIs(10));
@@ -286,6 +287,7 @@ TEST_F(PlaceTest, QueuedJobsMoveToANewClusterThatFits) {
 }
 
 TEST_F(PlaceTest, ManyGroupsAreServedInTurn) {
+  LetAllWaitOnClusters();
   std::vector<std::string> expected;
   for (uint32_t i = 1; i <= 50; ++i) {
     v1::JobSpec spec = Spec();
@@ -296,6 +298,7 @@ TEST_F(PlaceTest, ManyGroupsAreServedInTurn) {
 }
 
 TEST_F(PlaceTest, JobsThatFitDifferentClustersAreServedInOneOrder) {
+  LetAllWaitOnClusters();
   Gone(Connect("a"));
   Gone(Connect("b"));
   std::vector<std::string> expected;

@@ -23,7 +23,7 @@ class RefitTest : public CoreTest {
  protected:
   RefitTest() {
     options_.max_fit_checks_per_round = 10;
-    Restart();
+    LetAllWaitOnClusters();
   }
 
   // A job of `gib` of memory, unlike all others.

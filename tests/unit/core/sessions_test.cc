@@ -256,6 +256,7 @@ TEST_F(SessionsTest, ANewJournalStartsAtOneAndGetsAllActiveRuns) {
 }
 
 TEST_F(SessionsTest, ManyRunsTravelInMessagesOfAThousand) {
+  LetAllWaitOnClusters();
   agent::v1::AgentHello hello = Hello("a");
   hello.set_max_active_runs(10'000);
   Connect(hello);

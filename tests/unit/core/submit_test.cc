@@ -359,39 +359,6 @@ TEST_F(SubmitTest, FilesAreNeededOfNewJobsThatAreKeptAndCouldBePlaced) {
       << "nobody uploads what no cluster would take";
 }
 
-TEST_F(SubmitTest, WhatFactsWarnOfComesWithTheAnswerOfNewJobs) {
-  agent::v1::AgentHello hello = WithSsd(KubernetesHello("k8s"));
-  FactsOf(&hello)->mutable_namespaces(0)->mutable_claims();
-  Connect(hello);
-  v1::JobSpec spec = OnSsd();
-  v1::KubernetesVolume* volume = spec.mutable_kubernetes()->add_volumes();
-  volume->set_mount_path("/data");
-  volume->set_claim("nosuch");
-  const Submitted reply = Submit({Item(spec, "r"), Item(spec), Item(OnSsd())});
-  ASSERT_TRUE(reply.result.ok()) << reply.result.status();
-  for (int i = 0; i < 2; ++i) {
-    ASSERT_EQ(reply.result->responses(i).warnings_size(), 1);
-    const v1::SubmitWarning& warning = reply.result->responses(i).warnings(0);
-    EXPECT_EQ(warning.code(), v1::SUBMIT_WARNING_CODE_NOT_THERE_YET);
-    EXPECT_EQ(warning.cluster(), "k8s");
-    EXPECT_EQ(warning.subject(), "kubernetes.volumes[0].claim");
-    EXPECT_THAT(warning.message(), HasSubstr("on cluster k8s: "));
-  }
-  EXPECT_EQ(reply.result->responses(2).warnings_size(), 0);
-  EXPECT_EQ(Submit({Item(spec, "r")}).result->responses(0).warnings_size(), 0);
-  EXPECT_EQ(Submit({Item(spec)}, /*validate_only=*/true).result->responses(0).warnings_size(), 1);
-}
-
-TEST_F(SubmitTest, AnAnswerHasFewWarningsOfEachJob) {
-  for (int i = 0; i < 6; ++i) Connect(KubernetesHello("k" + std::to_string(i)));
-  v1::JobSpec spec = Spec();
-  spec.set_image("busybox:1");
-  spec.set_working_directory("/somewhere");
-  const Submitted reply = Submit({Item(spec)});
-  ASSERT_TRUE(reply.result.ok()) << reply.result.status();
-  EXPECT_EQ(reply.result->responses(0).warnings_size(), 4);
-}
-
 TEST_F(SubmitTest, AJobThatFitsOnlyADisconnectedClusterIsAccepted) {
   Gone(Connect("a"));
   const uint64_t id = MustSubmit(Spec());

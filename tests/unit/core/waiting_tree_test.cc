@@ -46,14 +46,16 @@ class WaitingTreeTest : public ::testing::Test {
     });
     return found;
   }
-  // The project that is served next; null: none waits.
-  const ProjectQueue* FirstOf(const ClusterSet& fits) const {
+  // The list of the project that is served next; null: none waits.
+  const ProjectQueue::List* FirstOf(const ClusterSet& fits) const {
     const ProjectQueue* first = nullptr;
     for (const auto& [name, project] : LaneOf(fits)->projects) {
-      if (project.empty()) continue;
-      if (first == nullptr || ServiceTurnOf(project) < ServiceTurnOf(*first)) first = &project;
+      if (project.open.empty()) continue;
+      if (first == nullptr ||
+          ServiceTurnOf(project, project.open) < ServiceTurnOf(*first, first->open))
+        first = &project;
     }
-    return first;
+    return first == nullptr ? nullptr : &first->open;
   }
   // Makes a project with this much use behind it.
   void Use(const std::string& project, const std::string& user, double used) {
@@ -92,6 +94,31 @@ TEST_F(WaitingTreeTest, TheFirstTurnOfALaneIsThatOfAllProjects) {
   EXPECT_EQ(FirstOf({&a_})->first_group(), vision);
 }
 
+TEST_F(WaitingTreeTest, ABlockedQueueStandsInAListOfItsOwnUntilItHasNoJobs) {
+  Group* small = Add("vision", 1, {&a_});
+  Group* large = Add("vision", 4, {&a_});
+  Push(large, {0, 5});
+  Push(small, {0, 6});
+  const ProjectQueue& project = LaneOf({&a_})->projects.at("vision");
+  tree_.Block(large->queue);
+  EXPECT_EQ(FirstOf({&a_})->first_group(), small);
+  EXPECT_EQ(project.blocked.first_group(), large);
+  ASSERT_EQ(tree_.blocked().size(), 1u);
+  EXPECT_EQ(tree_.blocked().begin()->first.nodes, 4u);
+  Push(large, {-1, 8});
+  EXPECT_EQ(project.blocked.first_turn(), (Turn{0, 5})) << "what comes later waits behind it";
+  Push(large, {1, 7});
+  EXPECT_EQ(FirstOf({&a_})->first_turn(), (Turn{1, 7})) << "another one is first, and looked at";
+  tree_.Block(large->queue);
+  Remove(large, {1, 7});
+  EXPECT_TRUE(project.blocked.empty());
+  Remove(large, {0, 5});
+  Remove(large, {-1, 8});
+  EXPECT_TRUE(tree_.blocked().empty());
+  Push(large, {2, 8});
+  EXPECT_EQ(FirstOf({&a_})->first_group(), large) << "it is looked at anew";
+}
+
 TEST_F(WaitingTreeTest, AGroupMovesWithItsJobs) {
   Group* one = Add("vision", 1, {&a_});
   Group* other = Add("vision", 2, {&a_});
@@ -128,7 +155,7 @@ TEST_F(WaitingTreeTest, WhateverComesAndGoesTheSmallestTurnIsFirst) {
       Remove(at->second, at->first);
       model.erase(at);
     }
-    const ProjectQueue* first = FirstOf({&a_});
+    const ProjectQueue::List* first = FirstOf({&a_});
     ASSERT_EQ(first == nullptr, model.empty());
     if (model.empty()) continue;
     ASSERT_EQ(first->first_turn(), model.begin()->first);
@@ -144,9 +171,11 @@ TEST_F(WaitingTreeTest, TheProjectThatHasUsedLessOfItsShareIsFirst) {
   TurnSharesOn(shares);
   Push(Add("speech", 1, {&a_}), {0, 1});
   Push(Add("vision", 1, {&a_}), {0, 2});
-  EXPECT_EQ(FirstOf({&a_})->account->name, "vision") << "3000 of weight 2 is less than 2000 of 1";
+  EXPECT_EQ(FirstOf({&a_})->first_queue()->account->project->name, "vision")
+      << "3000 of weight 2 is less than 2000 of 1";
   Push(Add("speech", 2, {&a_}), {1, 3});
-  EXPECT_EQ(FirstOf({&a_})->account->name, "speech") << "priority comes first";
+  EXPECT_EQ(FirstOf({&a_})->first_queue()->account->project->name, "speech")
+      << "priority comes first";
 }
 
 TEST_F(WaitingTreeTest, ProjectsOfOneParentCountTogetherAtFirst) {
@@ -159,9 +188,10 @@ TEST_F(WaitingTreeTest, ProjectsOfOneParentCountTogetherAtFirst) {
   TurnSharesOn(shares);
   Push(Add("dogs", 1, {&a_}), {0, 1});
   Push(Add("cats", 1, {&a_}), {0, 2});
-  EXPECT_EQ(FirstOf({&a_})->account->name, "cats");
+  EXPECT_EQ(FirstOf({&a_})->first_queue()->account->project->name, "cats");
   Push(Add("speech", 1, {&a_}), {0, 3});
-  EXPECT_EQ(FirstOf({&a_})->account->name, "speech") << "cats and dogs have used 2200";
+  EXPECT_EQ(FirstOf({&a_})->first_queue()->account->project->name, "speech")
+      << "cats and dogs have used 2200";
 }
 
 TEST_F(WaitingTreeTest, WithinAProjectTheUserWhoHasUsedLessIsFirst) {
@@ -182,11 +212,11 @@ TEST_F(WaitingTreeTest, UsesThatDecayKeepTheirOrder) {
   Push(Add("vision", 1, {&a_}), {0, 1});
   Push(Add("speech", 1, {&a_}), {0, 2});
   accounts_.SetNow(now_ + absl::Hours(24 * 30));
-  const double before = FirstOf({&a_})->account->score;
+  const double before = FirstOf({&a_})->first_queue()->account->project->score;
   Changes changes;
   accounts_.Refresh(&changes);
-  EXPECT_NEAR(FirstOf({&a_})->account->score, before, 1e-9);
-  EXPECT_EQ(FirstOf({&a_})->account->name, "speech");
+  EXPECT_NEAR(FirstOf({&a_})->first_queue()->account->project->score, before, 1e-9);
+  EXPECT_EQ(FirstOf({&a_})->first_queue()->account->project->name, "speech");
 }
 
 }  // namespace

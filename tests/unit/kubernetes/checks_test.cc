@@ -28,6 +28,7 @@ v1::ClusterCheck Line(Judge judge) {
 }
 
 void ExpectLine(const v1::ClusterCheck& line, v1::CheckResult result, const std::string& seen) {
+  EXPECT_NE(line.code(), v1::CHECK_CODE_UNSPECIFIED) << line.DebugString();
   EXPECT_EQ(line.result(), result) << line.DebugString();
   EXPECT_THAT(line.seen(), HasSubstr(seen));
   const bool needs_remedy = result == v1::CHECK_RESULT_FAIL || result == v1::CHECK_RESULT_WARN;

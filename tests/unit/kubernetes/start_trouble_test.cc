@@ -245,14 +245,15 @@ TEST_F(StartTroubleTest, AClaimThatNothingMakesAVolumeForIsWaitedForAsLongAsOneT
   EXPECT_EQ(waiting.reason.message(),
             "kubernetes.volumes[1].claim \"data\" has no volume; Muster gives the run up at "
             "16:05:00 UTC");
-  EXPECT_THAT(waiting.reason.remedy(), StartsWith(kBindClaim));
+  EXPECT_THAT(waiting.reason.remedy(),
+              StartsWith("Give it a volume, or make it anew with a storage class"));
   const agents::Observation seen = SeeNow("16:05:00");
   EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_EQ(seen.failure->message(),
             "The pod cannot start: kubernetes.volumes[1].claim \"data\" has "
             "no volume (pod k7m2-42-1-0-x8f2p)");
-  EXPECT_EQ(seen.failure->remedy(), std::string(kBindClaim) + ".");
+  EXPECT_EQ(seen.failure->remedy(), contract::RemedyFor(contract::FailureCause::kClaimUnbound));
   EXPECT_EQ(seen.failure->phase(), v1::FAILURE_PHASE_FILES);
   EXPECT_EQ(seen.failure->rank(), 0u);
 }

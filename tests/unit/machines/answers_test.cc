@@ -1,6 +1,9 @@
 // Tests the machines backend's answers to people, and runs that are held.
+#include "agents/machines/answers.h"
+
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "tests/unit/agents/one_run.h"
 #include "tests/unit/machines/backend_fixture.h"
@@ -36,6 +39,23 @@ TEST_F(AnswersTest, APreflightOfAGoodMachineHasNoFailure) {
     EXPECT_NE(check.result(), v1::CHECK_RESULT_FAIL) << check.DebugString();
     EXPECT_THAT(check.seen(), Not(IsEmpty()));
   }
+}
+
+TEST_F(AnswersTest, EachLineOfAPreflightAndOfAPlanHasACode) {
+  v1::JobSpec spec = Program({"true"});
+  spec.add_inputs()->set_uri("file://" + (dir_ / "data"));
+  const auto plan = backend_->Plan(spec, "ada");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const v1::ClusterChecks checks = backend_->Check();
+  const v1::JobPlan refused = PlanRefusal("it is not");
+  std::set<v1::CheckCode> codes;
+  for (const auto* lines : {&checks.checks(), &plan->checks(), &refused.checks()}) {
+    for (const v1::ClusterCheck& check : *lines) {
+      EXPECT_NE(check.code(), v1::CHECK_CODE_UNSPECIFIED) << check.DebugString();
+      codes.insert(check.code());
+    }
+  }
+  EXPECT_GT(codes.size(), 4u) << "they say what was looked at";
 }
 
 TEST_F(AnswersTest, AMachineTellsWhatItHasBeforeItTakesOverRuns) {

@@ -233,7 +233,7 @@ TEST_F(BroughtFilesTest, AFileInPlaceOfTheDirectoryOfResultsIsNamed) {
               StartsWith("The directory for the results cannot be made: results_directory: the job "
                          "brings along a file \"results\""));
   EXPECT_EQ(end.failure->code(), v1::FAILURE_CODE_RESULTS_DIRECTORY);
-  EXPECT_THAT(end.failure->remedy(), HasSubstr("name another results_directory"));
+  EXPECT_THAT(end.failure->remedy(), HasSubstr("Name another results_directory"));
 }
 
 TEST_F(BroughtFilesTest, APlanTellsOfAFileInPlaceOfTheDirectoryOfResults) {

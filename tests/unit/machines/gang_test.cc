@@ -171,7 +171,10 @@ TEST(GangTest, ARefusedRankGivesItsOwnClass) {
 }
 
 TEST(GangTest, WhatDoesNotFitHasItsRemedyInASentence) {
-  EXPECT_EQ(MisfitFailure({"2 nodes were asked for", "ask for less"}).remedy(), "Ask for less.");
+  const Misfit misfit = {"there is no pool \"b\"", contract::FailureCause::kPoolUnknown};
+  EXPECT_EQ(MisfitFailure(misfit).remedy(), "Leave pool out, or choose another cluster.");
+  EXPECT_EQ(RemedyOf(misfit), "leave pool out, or choose another cluster");
+  EXPECT_EQ(RemedyOf({"2 nodes were asked for"}), "ask for less, or choose another cluster");
 }
 
 TEST(GangTest, WhatCouldNotBeStartedOfACanceledRunIsNoFailure) {

@@ -43,6 +43,7 @@ std::vector<std::string> ToldByCheck(const Load& load) {
   std::vector<std::string> seen;
   const v1::ClusterChecks checks = CheckHosts(load);
   for (const v1::ClusterCheck& check : checks.checks()) {
+    EXPECT_NE(check.code(), v1::CHECK_CODE_UNSPECIFIED) << check.DebugString();
     if (check.result() == v1::CHECK_RESULT_WARN) seen.push_back(check.seen());
   }
   return seen;

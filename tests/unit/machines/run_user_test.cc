@@ -109,7 +109,7 @@ TEST_F(RunAsUserTest, ItHasNothingOfThisEnvironmentAndAnEmptyInput) {
 }
 
 TEST_F(RunAsUserTest, ASecretOfAnyLengthComesByTheInput) {
-  // In the place of muster-supervisor: write-secret PATH.
+  // It stands in the place of muster-supervisor: write-secret PATH.
   const std::string supervisor = directory_ + "/supervisor";
   std::ofstream(supervisor) << "#!/bin/sh\n[ \"$1\" = write-secret ] || exit 9\nexec cat >\"$2\"\n";
   chmod(supervisor.c_str(), 0700);

@@ -36,12 +36,12 @@ TEST(AgentLink, AJobIsAssignedReportedAndAcknowledged) {
 TEST(AgentLink, JobsThatWaitedAreAssignedWithTheirSpecs) {
   TestBroker broker;
   v1::SubmitJobsRequest batch;
-  for (int i = 0; i < 300; ++i) *batch.add_requests() = SubmitTrue();
+  for (int i = 0; i < 200; ++i) *batch.add_requests() = SubmitTrue();
   v1::SubmitJobsResponse responses;
   ASSERT_TRUE(broker.jobs().SubmitJobs(Call().get(), batch, &responses).ok());
   FakeAgent agent(broker);
   ASSERT_TRUE(agent.Connect());
-  for (const auto& assignment : agent.ReadAssignments(300)) {
+  for (const auto& assignment : agent.ReadAssignments(200)) {
     EXPECT_EQ(assignment.spec().name(), "true");
   }
 }

@@ -42,5 +42,25 @@ TEST(Config, ABadValueIsAnErrorWithItsPlace) {
   EXPECT_THAT(YamlError("files:\n  retention: 59m\n"), HasSubstr("the least is 1h"));
 }
 
+TEST(Config, ALeaseIsAMinuteOrThreeHeartbeats) {
+  Config config;
+  ASSERT_TRUE(FinishLease(&config).ok());
+  EXPECT_EQ(config.broker.core.lease, absl::Minutes(1));
+  ASSERT_TRUE(Apply("heartbeat_interval: 30s\n", &config).ok());
+  ASSERT_TRUE(FinishLease(&config).ok());
+  EXPECT_EQ(config.broker.core.lease, absl::Seconds(90));
+}
+
+TEST(Config, ALeaseThatIsShorterThanThreeHeartbeatsIsRefused) {
+  Config config;
+  ASSERT_TRUE(Apply("heartbeat_interval: 2s\nlease_ms: 6000\n", &config).ok());
+  EXPECT_TRUE(FinishLease(&config).ok());
+  EXPECT_EQ(config.broker.core.lease, absl::Seconds(6));
+  ASSERT_TRUE(Apply("lease_ms: 5999\n", &config).ok());
+  EXPECT_THAT(std::string(FinishLease(&config).message()), HasSubstr("at least 6000"));
+  EXPECT_THAT(YamlError("lease_ms: 999\n"), HasSubstr("1000 to 86400000"));
+  EXPECT_THAT(YamlError("lease_ms: 86400001\n"), HasSubstr("1000 to 86400000"));
+}
+
 }  // namespace
 }  // namespace muster::broker

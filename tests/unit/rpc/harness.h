@@ -120,7 +120,7 @@ class FakeAgent {
   std::vector<agent::v1::Assignment> ReadAssignments(int count);
   // Reads until this event, or a later one, is acknowledged.
   void AwaitAck(uint64_t sequence);
-  // Any thread.
+  // Any thread may use it.
   bool Write(const agent::v1::ConnectRequest& request) {
     // The broker may act upon a message before the call that wrote it returns.
     const std::lock_guard lock(write_mutex_);

@@ -21,6 +21,7 @@
 #include "muster/v1/identity_service.grpc.pb.h"
 #include "muster/v1/projects_service.pb.h"
 #include "muster/v1/secrets_service.pb.h"
+#include "muster/v1/usage_service.pb.h"
 #include "rpc/status.h"
 #include "tests/unit/rpc/any_call.h"
 #include "tests/unit/rpc/harness.h"
@@ -42,7 +43,7 @@ std::vector<const google::protobuf::MethodDescriptor*> ClientCalls() {
        {v1::SubmitJobRequest::descriptor()->file(), v1::GetClusterRequest::descriptor()->file(),
         v1::FetchFilesRequest::descriptor()->file(), v1::WhoAmIRequest::descriptor()->file(),
         v1::SetSecretRequest::descriptor()->file(), v1::GetProjectRequest::descriptor()->file(),
-        v1::VerifyAuditRequest::descriptor()->file()}) {
+        v1::VerifyAuditRequest::descriptor()->file(), v1::GetUsageRequest::descriptor()->file()}) {
     for (int s = 0; s < file->service_count(); ++s) {
       for (int m = 0; m < file->service(s)->method_count(); ++m) {
         calls.push_back(file->service(s)->method(m));

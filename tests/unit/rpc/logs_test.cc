@@ -82,7 +82,7 @@ struct LogText {
   grpc::Status status;
 };
 
-// One output.
+// Describes one output.
 v1::ReadLogRequest Log(uint64_t job, bool follow = false, uint64_t offset = 0) {
   v1::ReadLogRequest request;
   request.set_job_id(job);

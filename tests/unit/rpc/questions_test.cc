@@ -198,7 +198,10 @@ TEST(Questions, APlanForAClusterThatHasAllTheRunsThatItTakesHasNoEstimate) {
     EXPECT_EQ(response.plans(0).has_estimated_start_time(), !is_full);
     ASSERT_EQ(response.plans(0).checks_size(), is_full ? 1 : 0);
     if (is_full) {
-      EXPECT_THAT(response.plans(0).checks(0).seen(), HasSubstr("1 of at most 1"));
+      const v1::ClusterCheck& check = response.plans(0).checks(0);
+      EXPECT_EQ(check.code(), v1::CHECK_CODE_LIMITS);
+      EXPECT_EQ(check.seen(), "the job fits; the cluster has 1 active runs of at most 1")
+          << "in the words of the reason why a job waits";
       break;
     }
     v1::SubmitJobRequest submit;
@@ -240,6 +243,7 @@ TEST(Questions, APlanForANamespaceThatIsShutSaysThatAlone) {
     ASSERT_EQ(response.plans(0).checks_size(), 1);
     const v1::ClusterCheck& check = response.plans(0).checks(0);
     EXPECT_EQ(check.result(), v1::CHECK_RESULT_WARN);
+    EXPECT_EQ(check.code(), v1::CHECK_CODE_POOL);
     EXPECT_THAT(check.seen(), HasSubstr("takes no jobs at the moment: it is " + state));
     EXPECT_EQ(check.remedy(),
               contract::ShutNamespaceRemedy(shut) + "; until then the job waits in Muster's queue");
@@ -285,6 +289,7 @@ TEST(Questions, AnAgentThatCannotPlanIsAFailedCheckOfItsPlan) {
   ASSERT_TRUE(status.get().ok());
   ASSERT_EQ(response.plans_size(), 1);
   EXPECT_EQ(response.plans(0).checks(0).result(), v1::CHECK_RESULT_FAIL);
+  EXPECT_EQ(response.plans(0).checks(0).code(), v1::CHECK_CODE_SCHEDULER);
   EXPECT_THAT(response.plans(0).checks(0).seen(), HasSubstr("connection ended"));
 }
 

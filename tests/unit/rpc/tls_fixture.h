@@ -24,6 +24,7 @@
 #include "muster/v1/identity_service.grpc.pb.h"
 #include "muster/v1/projects_service.pb.h"
 #include "muster/v1/secrets_service.pb.h"
+#include "muster/v1/usage_service.pb.h"
 #include "pki/certificates.h"
 #include "tests/unit/rpc/harness.h"
 
@@ -39,6 +40,7 @@ inline std::vector<std::string> AllMethods() {
       v1::GetProjectRequest::descriptor()->file(),
       v1::SetSecretRequest::descriptor()->file(),
       v1::VerifyAuditRequest::descriptor()->file(),
+      v1::GetUsageRequest::descriptor()->file(),
       agent::v1::ConnectRequest::descriptor()->file(),
       agent::v1::PushRequest::descriptor()->file(),
       agent::v1::SendFilesRequest::descriptor()->file(),

@@ -19,6 +19,7 @@ std::vector<v1::CheckResult> Results(const agents::CheckList& list) {
   std::vector<v1::CheckResult> results;
   for (const v1::ClusterCheck& check : list.checks().checks()) {
     results.push_back(check.result());
+    EXPECT_NE(check.code(), v1::CHECK_CODE_UNSPECIFIED) << check.DebugString();
     EXPECT_TRUE(check.result() != kFail || !check.remedy().empty())
         << "what is wrong has a remedy: " << check.subject();
   }

@@ -36,6 +36,15 @@ TEST(ContainerTest, TheRunsDirectoryTheClustersAndTheJobsMountsAreShown) {
                                  "/lustre:/lustre,/data/set:/data:ro,/results:/results"));
 }
 
+TEST(ContainerTest, ARunWithALeaseSeesItsDirectoryWhoseFileIsRenewed) {
+  v1::JobSpec spec;
+  spec.set_on_cluster_loss(v1::CLUSTER_LOSS_POLICY_FAIL_OVER_WHEN_FENCED);
+  const auto options = OptionsOf(spec);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_THAT(*options, Contains("--container-mounts=/shared/runs/k7m2-42-1:/shared/runs/k7m2-42-1,"
+                                 "/shared/runs/lease:/shared/runs/lease"));
+}
+
 TEST(ContainerTest, TheMastersAddressIsTheJobsAndNotTheImages) {
   const auto options = OptionsOf({});
   ASSERT_TRUE(options.ok());

@@ -36,5 +36,38 @@ TEST(PhaseInOutputTest, ReadsSlurmstepdsLastWordsAndNobodyElses) {
   EXPECT_EQ(PhaseInOutput(""), JobPhase::kUnknown);
 }
 
+RunFacts WithLeaseRecord(ExitRecord::Cause cause) {
+  RunFacts facts;
+  facts.record.emplace();
+  facts.record->phase = "command";
+  facts.record->problem = ExitRecord::Problem::kLease;
+  facts.record->cause = cause;
+  facts.record->code = 143;
+  return facts;
+}
+
+TEST(ExplainLeaseTest, TheEndOfALeaseIsTheClustersFaultAndWorthAnotherRun) {
+  const v1::Failure ran =
+      ExplainEnd(JobPhase::kFailed, "FAILED", WithLeaseRecord(ExitRecord::Cause::kNone));
+  EXPECT_EQ(ran.code(), v1::FAILURE_CODE_LEASE_ENDED);
+  EXPECT_EQ(ran.failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_TRUE(ran.retriable());
+  EXPECT_EQ(ran.phase(), v1::FAILURE_PHASE_COMMAND);
+  EXPECT_FALSE(ran.has_exit()) << "the program did not end by itself";
+  const v1::Failure early =
+      ExplainEnd(JobPhase::kFailed, "FAILED", WithLeaseRecord(ExitRecord::Cause::kNotStarted));
+  EXPECT_EQ(early.code(), v1::FAILURE_CODE_LEASE_ENDED);
+  EXPECT_EQ(early.phase(), v1::FAILURE_PHASE_COMMAND_START);
+  EXPECT_NE(early.message(), ran.message());
+}
+
+TEST(ExplainLeaseTest, ABatchScriptThatGotSeveralNodesIsToBeCorrected) {
+  const v1::Failure failure =
+      ExplainEnd(JobPhase::kFailed, "FAILED", WithLeaseRecord(ExitRecord::Cause::kNodes));
+  EXPECT_EQ(failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_FALSE(failure.retriable());
+  EXPECT_NE(failure.remedy().find("--nodes=1"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace muster::slurm

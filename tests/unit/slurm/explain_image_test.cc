@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "contract/failures.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -28,6 +29,11 @@ std::string FailedImport(const std::string& reason) {
     text += start + "Failed to invoke spank plugin stack\n";
   }
   return text + "srun: error: n1: task 0: Exited with exit code 1\n";
+}
+
+std::string RemedyOf(const ImageTrouble& trouble) {
+  return contract::MakeFailure(trouble.code, trouble.failure_class, {.cause = trouble.cause})
+      .remedy();
 }
 
 TEST(ExplainImageTest, EnrootsReasonIsQuotedOnceWithoutTheChatter) {
@@ -67,7 +73,7 @@ TEST(ExplainImageTest, EachReasonHasItsRemedy) {
     const ImageTrouble trouble = ExplainImage(FailedImport(c.reason));
     EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_IMAGE) << c.reason;
     EXPECT_EQ(trouble.code, c.code) << c.reason;
-    EXPECT_THAT(trouble.remedy, HasSubstr(c.remedy)) << c.reason;
+    EXPECT_THAT(RemedyOf(trouble), HasSubstr(c.remedy)) << c.reason;
     EXPECT_THAT(trouble.words, ElementsAre(c.reason));
   }
 }
@@ -78,14 +84,14 @@ TEST(ExplainImageTest, WhatTheConversionSaidIsRead) {
       "muster: image: [ERROR] Could not process JSON input\n"
       "muster: image: srun: error: n1: task 0: Exited with exit code 1\n");
   EXPECT_THAT(trouble.words, ElementsAre("[ERROR] Could not process JSON input"));
-  EXPECT_THAT(trouble.remedy, HasSubstr(".credentials"));
+  EXPECT_THAT(RemedyOf(trouble), HasSubstr(".credentials"));
 }
 
 TEST(ExplainImageTest, AMountThatIsNotThereIsAFaultOfTheConfiguration) {
   const ImageTrouble trouble = ExplainImage(
       "slurmstepd-n1: error: pyxis: --container-mounts: source path does not exist: /data\n");
   EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(trouble.remedy, HasSubstr("mounts"));
+  EXPECT_THAT(RemedyOf(trouble), HasSubstr("mounts"));
   EXPECT_THAT(trouble.words, ElementsAre(HasSubstr("does not exist: /data")));
 }
 
@@ -93,7 +99,7 @@ TEST(ExplainImageTest, AClusterWithoutPyxisIsNamed) {
   const ImageTrouble trouble =
       ExplainImage("srun: unrecognized option '--container-image=/x.sqsh'\nTry \"srun --help\"\n");
   EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(trouble.remedy, HasSubstr("Pyxis"));
+  EXPECT_THAT(RemedyOf(trouble), HasSubstr("Pyxis"));
 }
 
 TEST(ExplainImageTest, AClusterWithoutEnrootIsNamed) {
@@ -108,7 +114,7 @@ TEST(ExplainImageTest, AClusterWithoutEnrootIsNamed) {
 TEST(ExplainImageTest, AnImageWithoutBashIsNamed) {
   const ImageTrouble trouble =
       ExplainImage("slurmstepd-n1: error: execve(): /bin/bash: No such file or directory\n");
-  EXPECT_THAT(trouble.remedy, HasSubstr("bash"));
+  EXPECT_THAT(RemedyOf(trouble), HasSubstr("bash"));
 }
 
 TEST(ExplainImageTest, OnlyWhatTheRegistryOrTheNetworkDidIsWorthAnotherTry) {
@@ -136,21 +142,34 @@ TEST(ExplainImageTest, AConversionThatWasKilledSaysByWhomAsFarAsIsKnown) {
     Cause cause;
     JobPhase conversion;
     const char* meaning;
+    const char* remedy;
     v1::FailureClass failure_class;
     bool is_retriable;
   } cases[] = {
-      {Cause::kKilled, JobPhase::kUnknown, "was killed", v1::FAILURE_CLASS_INFRA, true},
-      {Cause::kKilled, JobPhase::kOutOfMemory, "more memory", v1::FAILURE_CLASS_INFRA, false},
-      {Cause::kOutOfMemory, JobPhase::kFailed, "more memory", v1::FAILURE_CLASS_INFRA, false},
-      {Cause::kConversion, JobPhase::kOutOfMemory, "more memory", v1::FAILURE_CLASS_INFRA, false},
-      {Cause::kConversion, JobPhase::kFailed, "enroot could not", v1::FAILURE_CLASS_IMAGE, false},
-      {Cause::kStopped, JobPhase::kUnknown, "was stopped", v1::FAILURE_CLASS_IMAGE, true},
-      {Cause::kStopped, JobPhase::kFailed, "was killed", v1::FAILURE_CLASS_INFRA, true},
-      {Cause::kStopped, JobPhase::kOutOfMemory, "more memory", v1::FAILURE_CLASS_INFRA, false},
-      {Cause::kStopped, JobPhase::kTimeout, "its time limit", v1::FAILURE_CLASS_IMAGE, true},
-      {Cause::kStopped, JobPhase::kCancelled, "was canceled", v1::FAILURE_CLASS_IMAGE, true},
-      {Cause::kStopped, JobPhase::kNodeFail, "the node of its", v1::FAILURE_CLASS_INFRA, true},
-      {Cause::kStopped, JobPhase::kPreempted, "was preempted", v1::FAILURE_CLASS_INFRA, true},
+      {Cause::kKilled, JobPhase::kUnknown, "was killed", "killed again", v1::FAILURE_CLASS_INFRA,
+       true},
+      {Cause::kKilled, JobPhase::kOutOfMemory, "more memory", "slurm.conversion_memory",
+       v1::FAILURE_CLASS_INFRA, false},
+      {Cause::kOutOfMemory, JobPhase::kFailed, "more memory", "slurm.conversion_memory",
+       v1::FAILURE_CLASS_INFRA, false},
+      {Cause::kConversion, JobPhase::kOutOfMemory, "more memory", "slurm.conversion_memory",
+       v1::FAILURE_CLASS_INFRA, false},
+      {Cause::kConversion, JobPhase::kFailed, "enroot could not", "words of its node",
+       v1::FAILURE_CLASS_IMAGE, false},
+      {Cause::kStopped, JobPhase::kUnknown, "was stopped", "comes to its time limit",
+       v1::FAILURE_CLASS_IMAGE, true},
+      {Cause::kStopped, JobPhase::kFailed, "was killed", "killed again", v1::FAILURE_CLASS_INFRA,
+       true},
+      {Cause::kStopped, JobPhase::kOutOfMemory, "more memory", "slurm.conversion_memory",
+       v1::FAILURE_CLASS_INFRA, false},
+      {Cause::kStopped, JobPhase::kTimeout, "its time limit", "conversion_time_limit",
+       v1::FAILURE_CLASS_IMAGE, true},
+      {Cause::kStopped, JobPhase::kCancelled, "was canceled", "Submit the job again.",
+       v1::FAILURE_CLASS_IMAGE, true},
+      {Cause::kStopped, JobPhase::kNodeFail, "the node of its", "Submit the job again.",
+       v1::FAILURE_CLASS_INFRA, true},
+      {Cause::kStopped, JobPhase::kPreempted, "was preempted", "Submit the job again.",
+       v1::FAILURE_CLASS_INFRA, true},
   };
   for (const auto& c : cases) {
     const ImageTrouble trouble = ExplainImage("", c.cause, c.conversion);
@@ -158,7 +177,7 @@ TEST(ExplainImageTest, AConversionThatWasKilledSaysByWhomAsFarAsIsKnown) {
     EXPECT_THAT(trouble.meaning, HasSubstr(c.meaning));
     EXPECT_EQ(trouble.failure_class, c.failure_class) << c.meaning;
     EXPECT_EQ(trouble.retriable, c.is_retriable) << c.meaning;
-    EXPECT_NE(trouble.remedy, "") << c.meaning;
+    EXPECT_THAT(RemedyOf(trouble), HasSubstr(c.remedy)) << c.meaning;
   }
 }
 

@@ -123,7 +123,10 @@ class PlanChecksTest : public testing::Test {
   v1::JobPlan Plan() {
     const auto plan = CreateSlurmBackend(config_, dir_.path())->Plan(spec_, "ada");
     EXPECT_TRUE(plan.ok()) << plan.status();
-    return plan.ok() ? *plan : v1::JobPlan();
+    if (!plan.ok()) return v1::JobPlan();
+    for (const v1::ClusterCheck& check : plan->checks())
+      EXPECT_NE(check.code(), v1::CHECK_CODE_UNSPECIFIED) << check.DebugString();
+    return *plan;
   }
   static v1::ClusterCheck Line(const v1::JobPlan& plan, const std::string& subject) {
     for (const v1::ClusterCheck& check : plan.checks()) {

@@ -25,6 +25,7 @@ constexpr absl::Time kNow = absl::FromUnixSeconds(1795250000);
 // The one line of a list that has no other.
 v1::ClusterCheck Only(const agents::CheckList& list) {
   EXPECT_EQ(list.checks().checks_size(), 1);
+  EXPECT_NE(list.checks().checks(0).code(), v1::CHECK_CODE_UNSPECIFIED);
   return list.checks().checks(0);
 }
 

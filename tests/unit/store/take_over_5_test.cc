@@ -87,7 +87,10 @@ TEST_F(Version5Test, MovesMoreSpecsThanOneTransactionTakesAndGoesOnWhereItStoppe
       "INSERT INTO request SELECT id, request_id, fingerprint FROM job"
       " WHERE request_id IS NOT NULL; ALTER TABLE job DROP COLUMN request_id;"
       "ALTER TABLE job DROP COLUMN fingerprint; ALTER TABLE job DROP COLUMN failed_dependency;"
-      "DROP TABLE share_use; ALTER TABLE cluster DROP COLUMN cordon;"
+      "ALTER TABLE job DROP COLUMN withdrawal; ALTER TABLE job DROP COLUMN returned_runs;"
+      "DROP TABLE share_use; DROP TABLE day_usage; ALTER TABLE cluster DROP COLUMN cordon;"
+      "ALTER TABLE job DROP COLUMN fail_overs; ALTER TABLE cluster DROP COLUMN fence_delay;"
+      "ALTER TABLE cluster DROP COLUMN lease;"
       "DROP TABLE edit; DROP INDEX run_by_change;"
       "ALTER TABLE run DROP COLUMN changed; PRAGMA user_version = 7");
   Open();

@@ -93,11 +93,14 @@ TEST_F(Version8Test, GoesOnWhereTheMoveOfRequestsStopped) {
   store_.reset();
   // A process that ended after some of the transactions left it like this.
   Execute(
-      "DROP TABLE share_use; ALTER TABLE cluster DROP COLUMN cordon;"
+      "DROP TABLE share_use; DROP TABLE day_usage; ALTER TABLE cluster DROP COLUMN cordon;"
+      "ALTER TABLE job DROP COLUMN fail_overs; ALTER TABLE cluster DROP COLUMN fence_delay;"
+      "ALTER TABLE cluster DROP COLUMN lease;"
       "CREATE TABLE request (job INTEGER PRIMARY KEY, request_id TEXT NOT NULL,"
       " fingerprint INTEGER NOT NULL) STRICT;"
       "INSERT INTO request SELECT id, request_id, fingerprint FROM job WHERE id > 3;"
       "UPDATE job SET request_id = NULL, fingerprint = NULL WHERE id > 3;"
+      "ALTER TABLE job DROP COLUMN withdrawal; ALTER TABLE job DROP COLUMN returned_runs;"
       "ALTER TABLE job DROP COLUMN failed_dependency; PRAGMA user_version = 10");
   Open();
   EXPECT_EQ(Count("job WHERE request_id IS NOT NULL AND fingerprint IS NOT NULL"), 6);

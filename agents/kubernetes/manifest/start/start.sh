@@ -7,7 +7,8 @@
 # and command.words, which set the positional parameters to a working directory and the words of the program, and
 # MUSTER_ELSE to the directory in its place if the image lacks it and nobody has asked for it by name; or, of a
 # job with roles, role-N.words with role-N.environment, and roles, which has a line for each: the first of its indexes
-# and N; and environment, which exports variables. Any POSIX shell will do: images have what they have.
+# and N; environment, which exports variables; and lease, of a run that has one: the seconds between two looks at it, those
+# by which clocks may differ, and those between TERM and KILL. Any POSIX shell will do: images have what they have.
 #
 # Names of variables begin with MUSTER_, which no job may set, because the job's own are exported beside them.
 #
@@ -22,6 +23,8 @@ MUSTER_CHILD=
 MUSTER_TERM=
 MUSTER_STOPPED=
 MUSTER_ELSE=
+MUSTER_GUARD=
+MUSTER_LEASE_OVER=
 
 # Handles the trap. A signal that comes before the program is there waits for it.
 muster_stop() {
@@ -140,17 +143,110 @@ muster_become() {
   exec "$@"
 }
 
+# muster_clocks: sets MUSTER_NOW by the node's steady clock, and MUSTER_WALL by the one on the wall; seconds.
+muster_clocks() {
+  read -r MUSTER_NOW MUSTER_REST </proc/uptime || return
+  MUSTER_NOW=${MUSTER_NOW%.*}
+  MUSTER_WALL=$(date +%s)
+}
+
+# muster_read_lease: sets MUSTER_NUMBER, and in seconds MUSTER_SPAN and MUSTER_UNTIL. Fails if there is no lease. The rules
+# are those of agents/core/lease_file.h.
+muster_read_lease() {
+  MUSTER_REST=
+  { read -r MUSTER_MAGIC MUSTER_FORM MUSTER_NUMBER MUSTER_SPAN MUSTER_UNTIL MUSTER_REST; } 2>/dev/null \
+    <"${MUSTER_FILES%/*}/lease/lease" || return
+  if [ "$MUSTER_MAGIC $MUSTER_FORM $MUSTER_REST" != 'muster-lease 1 ' ]; then return 1; fi
+  for MUSTER_REST in "$MUSTER_NUMBER" "$MUSTER_SPAN" "$MUSTER_UNTIL"; do
+    case $MUSTER_REST in '' | *[!0-9]* | ???????????????????*) return 1 ;; esac
+  done
+  MUSTER_SPAN=$((MUSTER_SPAN / 1000)) MUSTER_UNTIL=$((MUSTER_UNTIL / 1000))
+}
+
+# muster_take_lease: fails if nothing of the run may start now.
+muster_take_lease() {
+  read -r MUSTER_LOOK MUSTER_SKEW MUSTER_GRACE <"$MUSTER_FILES/lease" || return
+  muster_read_lease && muster_clocks || return
+  MUSTER_LEFT=$((MUSTER_UNTIL - MUSTER_WALL))
+  # An end that is further away than the file itself says is that of a clock that goes wrong.
+  if [ "$MUSTER_LEFT" -le 0 ] || [ "$MUSTER_LEFT" -gt $((MUSTER_SPAN + MUSTER_SKEW)) ]; then return 1; fi
+  if [ "$MUSTER_LEFT" -gt "$MUSTER_SPAN" ]; then MUSTER_LEFT=$MUSTER_SPAN; fi
+  MUSTER_SEEN=$MUSTER_NUMBER MUSTER_OVER=$((MUSTER_NOW + MUSTER_LEFT)) MUSTER_LAST=$MUSTER_UNTIL
+}
+
+# muster_lasts: whether the lease is not over. The clock on the wall decides where nobody has looked for a while. An image
+# without a clock ends it.
+muster_lasts() {
+  muster_clocks && [ "$MUSTER_NOW" -lt "$MUSTER_OVER" ] && [ "$MUSTER_WALL" -le $((MUSTER_LAST + MUSTER_SKEW)) ]
+}
+
+# muster_signal NAME: to all processes but this one and the first; or, if that is not this script, to the program.
+muster_signal() {
+  if [ "$$" = 1 ]; then kill "-$1" -1; else kill "-$1" "$MUSTER_CHILD"; fi
+}
+
+# muster_guard: as a process of its own, stops the program once the lease is over. A kubelet that is away brings no new
+# file, and so it ends, too.
+muster_guard() {
+  trap '' TERM INT QUIT
+  while muster_lasts; do
+    if muster_read_lease && [ "$MUSTER_NUMBER" -gt "$MUSTER_SEEN" ]; then
+      MUSTER_SEEN=$MUSTER_NUMBER MUSTER_OVER=$((MUSTER_NOW + MUSTER_SPAN)) MUSTER_LAST=$MUSTER_UNTIL
+    fi
+    sleep "$MUSTER_LOOK" || break
+  done
+  kill -USR1 "$$"
+  if [ "$MUSTER_NOW" -lt "$MUSTER_OVER" ]; then MUSTER_OVER=$MUSTER_NOW; fi
+  muster_signal TERM
+  while muster_signal 0 && [ "$MUSTER_NOW" -lt $((MUSTER_OVER + MUSTER_GRACE)) ]; do
+    sleep 1
+    muster_clocks || break
+  done
+  muster_signal KILL
+}
+
+# muster_end_guard: the program has ended. MUSTER_LEASE_OVER says whether the lease has ended it.
+muster_end_guard() {
+  if [ -z "$MUSTER_GUARD" ]; then return; fi
+  trap '' USR1
+  if [ -z "$MUSTER_LEASE_OVER" ]; then kill -KILL "$MUSTER_GUARD"; fi
+  # It ends what is left of the program.
+  while kill -0 "$MUSTER_GUARD"; do wait "$MUSTER_GUARD"; done
+  MUSTER_GUARD=
+}
+
+# muster_may_start PHASE: takes the lease, if the run has one.
+muster_may_start() {
+  if [ ! -e "$MUSTER_FILES/lease" ] || muster_take_lease; then return; fi
+  printf 'muster: the lease of the run has ended before its program could start\n' >&2
+  muster_tell "$1" no_lease ''
+  exit 1
+}
+
 # muster_run PHASE: sets MUSTER_CODE.
 muster_run() {
+  muster_may_start "$1"
+  if [ -e "$MUSTER_FILES/lease" ]; then trap 'MUSTER_CUT=1 MUSTER_LEASE_OVER=1' USR1; fi
   (muster_become "$1") </dev/null &
   MUSTER_CHILD=$!
+  if [ -e "$MUSTER_FILES/lease" ]; then
+    muster_guard </dev/null >/dev/null 2>&1 &
+    MUSTER_GUARD=$!
+  fi
   # Some shells say there of a child that it was killed, and this output is the job's.
   exec 3>&2 2>/dev/null
   muster_pass_on
   muster_await
+  muster_end_guard
   MUSTER_CHILD=
   muster_await_others
   exec 2>&3 3>&-
+  if [ -z "$MUSTER_LEASE_OVER" ]; then return; fi
+  printf 'muster: the lease of the run has ended; its program was stopped\n' >&2
+  muster_tell "$1" lease_ended ''
+  # A 0 would be the answer to the TERM.
+  if [ "$MUSTER_CODE" = 0 ]; then exit 143; fi
+  exit "$MUSTER_CODE"
 }
 
 # A shell in the background has INT and QUIT ignored, and so has what it becomes: to an image that is to be stopped by

@@ -1,4 +1,4 @@
-#include "agents/slurm/refusals.h"
+#include "contract/slurm_refusals.h"
 
 #include <iterator>
 #include <string>
@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace muster::slurm {
+namespace muster::contract {
 namespace {
 
 // The words of slurm_strerror of Slurm 22.05.
@@ -43,9 +43,9 @@ constexpr const char* kAnswers[] = {
     "Invalid feature specification",
 };
 
-TEST(FindRefusalTest, EveryAnswerHasAMeaningAndARemedy) {
+TEST(SlurmRefusals, EveryAnswerHasAMeaningAndARemedy) {
   for (const char* answer : kAnswers) {
-    const Refusal* refusal = FindRefusal(answer);
+    const SlurmRefusal* refusal = FindSlurmRefusal(answer);
     ASSERT_NE(refusal, nullptr) << answer;
     EXPECT_NE(refusal->meaning, "") << answer;
     EXPECT_TRUE(refusal->remedy.ends_with('.')) << answer;
@@ -53,7 +53,7 @@ TEST(FindRefusalTest, EveryAnswerHasAMeaningAndARemedy) {
 }
 
 // A job of sbatch's has no file with fields.
-TEST(FindRefusalTest, ARemedyThatNamesAFieldNamesAnOptionOfSbatchToo) {
+TEST(SlurmRefusals, ARemedyThatNamesAFieldNamesAnOptionOfSbatchToo) {
   std::vector<std::string_view> answers(std::begin(kAnswers), std::end(kAnswers));
   answers.insert(answers.end(),
                  {"Task count specification invalid", "Task distribution specification invalid",
@@ -62,7 +62,7 @@ TEST(FindRefusalTest, ARemedyThatNamesAFieldNamesAnOptionOfSbatchToo) {
                   "Job --batch option is invalid", "Invalid time-min specification", "Burst Buffer",
                   "Requested operation not supported on this system"});
   for (const std::string_view answer : answers) {
-    const Refusal* refusal = FindRefusal(answer);
+    const SlurmRefusal* refusal = FindSlurmRefusal(answer);
     ASSERT_NE(refusal, nullptr) << answer;
     const std::string remedy(refusal->remedy);
     EXPECT_EQ(remedy.find("section"), std::string::npos) << remedy;
@@ -74,26 +74,26 @@ TEST(FindRefusalTest, ARemedyThatNamesAFieldNamesAnOptionOfSbatchToo) {
   }
 }
 
-TEST(FindRefusalTest, WhatIsTheClustersFaultIsNotTheJobs) {
+TEST(SlurmRefusals, WhatIsTheClustersFaultIsNotTheJobs) {
   for (const char* answer :
        {"I/O error writing script/environment to file",
         "Required partition not available (inactive or drain)", "System submissions disabled"}) {
-    EXPECT_EQ(FindRefusal(answer)->failure_class, v1::FAILURE_CLASS_INFRA) << answer;
-    EXPECT_TRUE(FindRefusal(answer)->retriable) << answer;
+    EXPECT_EQ(FindSlurmRefusal(answer)->failure_class, v1::FAILURE_CLASS_INFRA) << answer;
+    EXPECT_TRUE(FindSlurmRefusal(answer)->retriable) << answer;
   }
   for (const char* answer : {"Invalid partition name specified", "Invalid qos specification",
                              "User's job submission is disabled"}) {
-    EXPECT_FALSE(FindRefusal(answer)->retriable) << answer;
+    EXPECT_FALSE(FindSlurmRefusal(answer)->retriable) << answer;
   }
 }
 
-TEST(FindRefusalTest, AnAnswerThatLeavesTheJobsFateOpenIsNoRefusal) {
+TEST(SlurmRefusals, AnAnswerThatLeavesTheJobsFateOpenIsNoRefusal) {
   for (const char* answer : {"Socket timed out on send/recv operation",
                              "Unable to contact slurm controller (connect failure)",
                              "Unspecified error", "Zero Bytes were transmitted or received", ""}) {
-    EXPECT_EQ(FindRefusal(answer), nullptr) << answer;
+    EXPECT_EQ(FindSlurmRefusal(answer), nullptr) << answer;
   }
 }
 
 }  // namespace
-}  // namespace muster::slurm
+}  // namespace muster::contract
