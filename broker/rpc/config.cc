@@ -178,6 +178,33 @@ Setting LeaseSetting(Config* config) {
           }};
 }
 
+std::vector<Setting> LogAndFileSettings(Config* config) {
+  const auto into = [config](auto set) {
+    return [config, set](const std::string& value) -> absl::Status { return set(*config, value); };
+  };
+  return {
+      {"logs.max_job_bytes", "maximum bytes of logs kept for one job [1Gi]",
+       into(Bytes([](Config& c, uint64_t n) { c.logs.max_job_bytes = n; }))},
+      {"logs.max_total_bytes", "maximum bytes of logs kept for all jobs [100Gi]",
+       into(Bytes([](Config& c, uint64_t n) { c.logs.max_total_bytes = n; }))},
+      {"logs.retention", "how long logs are kept after a job's end; no longer than the job [30d]",
+       into(Duration(absl::ZeroDuration(),
+                     [](Config& c, absl::Duration d) { c.logs.retention = d; }))},
+      {"files.max_job_bytes", "maximum bytes of input files of one job [1Gi]",
+       into(Bytes([](Config& c, uint64_t n) { c.files.max_job_bytes = n; }))},
+      {"files.max_total_bytes", "maximum bytes of input files kept for all jobs [50Gi]",
+       into(Bytes([](Config& c, uint64_t n) { c.files.max_total_bytes = n; }))},
+      {"files.max_user_bytes_per_hour", "bytes that one user may upload in an hour [20Gi]",
+       into(Bytes([](Config& c, uint64_t n) { c.broker.user.max_upload_bytes_per_hour = n; }))},
+      {"files.keep_free_bytes", "disk space that uploads leave free [256Mi]",
+       into(Bytes([](Config& c, uint64_t n) { c.files.keep_free_bytes = n; }))},
+      {"files.retention",
+       "how long files are kept after their last use; unfinished jobs use theirs [7d]",
+       into(Duration(files::kLeastRetention,
+                     [](Config& c, absl::Duration d) { c.files.retention = d; }))},
+  };
+}
+
 }  // namespace
 
 std::vector<Setting> SettingsOf(Config* config) {
@@ -249,26 +276,8 @@ std::vector<Setting> SettingsOf(Config* config) {
       {"jobs.retention", "how long jobs are kept after their end; 0: forever [90d]",
        into(Duration(absl::ZeroDuration(),
                      [](Config& c, absl::Duration d) { c.broker.job_retention = d; }))},
-      {"logs.max_job_bytes", "maximum bytes of logs kept for one job [1Gi]",
-       into(Bytes([](Config& c, uint64_t n) { c.logs.max_job_bytes = n; }))},
-      {"logs.max_total_bytes", "maximum bytes of logs kept for all jobs [100Gi]",
-       into(Bytes([](Config& c, uint64_t n) { c.logs.max_total_bytes = n; }))},
-      {"logs.retention", "how long logs are kept after a job's end; no longer than the job [30d]",
-       into(Duration(absl::ZeroDuration(),
-                     [](Config& c, absl::Duration d) { c.logs.retention = d; }))},
-      {"files.max_job_bytes", "maximum bytes of input files of one job [1Gi]",
-       into(Bytes([](Config& c, uint64_t n) { c.files.max_job_bytes = n; }))},
-      {"files.max_total_bytes", "maximum bytes of input files kept for all jobs [50Gi]",
-       into(Bytes([](Config& c, uint64_t n) { c.files.max_total_bytes = n; }))},
-      {"files.max_user_bytes_per_hour", "bytes that one user may upload in an hour [20Gi]",
-       into(Bytes([](Config& c, uint64_t n) { c.broker.user.max_upload_bytes_per_hour = n; }))},
-      {"files.keep_free_bytes", "disk space that uploads leave free [256Mi]",
-       into(Bytes([](Config& c, uint64_t n) { c.files.keep_free_bytes = n; }))},
-      {"files.retention",
-       "how long files are kept after their last use; unfinished jobs use theirs [7d]",
-       into(Duration(files::kLeastRetention,
-                     [](Config& c, absl::Duration d) { c.files.retention = d; }))},
   };
+  for (Setting& setting : LogAndFileSettings(config)) settings.push_back(std::move(setting));
   for (Setting& setting : TlsSettings(config)) settings.push_back(std::move(setting));
   for (Setting& setting : OidcSettings(config)) settings.push_back(std::move(setting));
   for (Setting& setting : AuditSettings(config)) settings.push_back(std::move(setting));

@@ -19,7 +19,6 @@
 namespace muster::kubernetes {
 namespace {
 
-using ::testing::HasSubstr;
 using Problem = EndRecord::Problem;
 
 constexpr char kSeal[] = "0a1b";

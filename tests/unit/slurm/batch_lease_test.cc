@@ -10,10 +10,8 @@
 namespace muster::slurm {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::Ge;
 using ::testing::HasSubstr;
-using ::testing::Le;
 using Cause = ExitRecord::Cause;
 using Problem = ExitRecord::Problem;
 
