@@ -1,6 +1,7 @@
 #include "broker/app/arguments.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
 #include <map>
@@ -47,6 +48,19 @@ absl::Status CheckChoice(const google::protobuf::RepeatedField<uint64_t>& ids,
     return contract::BadField("filter", "is blank; say which jobs, \"id > 0\" for all of them");
   }
   return CheckIds(ids);
+}
+
+std::optional<int64_t> ToMicros(std::string_view field, bool is_set,
+                                const google::protobuf::Timestamp& time,
+                                contract::FieldErrors* errors) {
+  using google::protobuf::util::TimeUtil;
+  if (!is_set) return std::nullopt;
+  const bool is_good = time.seconds() >= TimeUtil::kTimestampMinSeconds &&
+                       time.seconds() <= TimeUtil::kTimestampMaxSeconds && time.nanos() >= 0 &&
+                       time.nanos() < 1'000'000'000;
+  if (is_good) return TimeUtil::TimestampToMicroseconds(time);
+  errors->Add(field, "is no time of the years 1 to 9999");
+  return std::nullopt;
 }
 
 absl::Status CheckReason(std::string_view reason) {

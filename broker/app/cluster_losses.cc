@@ -1,9 +1,7 @@
 #include "broker/app/cluster_losses.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -15,15 +13,6 @@
 
 namespace muster::broker {
 namespace {
-
-const core::ClusterView* FindLost(const core::ClusterViews& clusters, const std::string& name) {
-  const auto found =
-      std::lower_bound(clusters.begin(), clusters.end(), name,
-                       [](const std::shared_ptr<const core::ClusterView>& cluster,
-                          const std::string& wanted) { return cluster->name() < wanted; });
-  if (found == clusters.end() || (*found)->name() != name || (*found)->is_connected) return nullptr;
-  return found->get();
-}
 
 void AddLoss(const core::ClusterView& cluster, v1::ClusterLossPolicy policy, v1::Job* job,
              AnswerRoom& room) {
@@ -52,8 +41,8 @@ void AddLosses(const Services& services, const store::Scope& scope,
   for (v1::Job* const job : jobs) {
     if (job->state_reason().code() != v1::STATE_REASON_CODE_AGENT_DISCONNECTED) continue;
     if (job->state() == v1::JOB_STATE_QUEUED) continue;
-    const core::ClusterView* const cluster = FindLost(*clusters, job->cluster());
-    if (cluster == nullptr) continue;
+    const core::ClusterView* const cluster = core::FindView(job->cluster(), *clusters);
+    if (cluster == nullptr || cluster->is_connected) continue;
     if (job->has_spec() && read == SpecsRead::kWhole) {
       AddLoss(*cluster, job->spec().on_cluster_loss(), job, room);
       continue;

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "broker/app/arguments.h"
 #include "broker/app/rights.h"
 #include "broker/core/run_usage.h"
 #include "broker/store/store.h"
@@ -27,18 +29,8 @@ constexpr size_t kMaxRows = 10'000;
 // Rows of the store for them: each may have several types of GPUs.
 constexpr size_t kMaxStoredRows = 100'000;
 
-int64_t DayOf(const google::protobuf::Timestamp& time) {
-  return core::DayOf(TimeUtil::TimestampToMicroseconds(time));
-}
-
 google::protobuf::Timestamp BeginOf(int64_t day) {
   return TimeUtil::SecondsToTimestamp(day * kSecondsOfDay);
-}
-
-bool IsTime(const google::protobuf::Timestamp& time) {
-  return time.seconds() >= TimeUtil::kTimestampMinSeconds &&
-         time.seconds() <= TimeUtil::kTimestampMaxSeconds && time.nanos() >= 0 &&
-         time.nanos() < 1'000'000'000;
 }
 
 bool* PartOf(v1::UsageGrouping grouping, store::UsageParts* parts) {
@@ -77,14 +69,13 @@ absl::StatusOr<store::UsageQuery> ReadQuery(const v1::GetUsageRequest& request, 
                           .cluster = request.cluster(),
                           .limit = kMaxStoredRows};
   ReadParts(request, &query.parts, &errors);
-  constexpr std::string_view kNoTime = "is no time of the years 1 to 9999";
-  if (!IsTime(request.start_time())) errors.Add("start_time", std::string(kNoTime));
-  if (!IsTime(request.end_time())) errors.Add("end_time", std::string(kNoTime));
+  const std::optional<int64_t> start =
+      ToMicros("start_time", request.has_start_time(), request.start_time(), &errors);
+  const std::optional<int64_t> end =
+      ToMicros("end_time", request.has_end_time(), request.end_time(), &errors);
   if (absl::Status status = errors.ToStatus(); !status.ok()) return status;
-  query.last_day =
-      request.has_end_time() ? DayOf(request.end_time()) : core::DayOf(absl::ToUnixMicros(now));
-  query.first_day =
-      request.has_start_time() ? DayOf(request.start_time()) : query.last_day - kDefaultDays;
+  query.last_day = core::DayOf(end.value_or(absl::ToUnixMicros(now)));
+  query.first_day = start ? core::DayOf(*start) : query.last_day - kDefaultDays;
   if (query.first_day <= query.last_day) return query;
   return contract::BadField("start_time", "is after end_time; give an earlier one");
 }

@@ -39,18 +39,6 @@ v1::AuditRecord ToWire(audit::Record record) {
   return out;
 }
 
-std::optional<int64_t> ToMicros(std::string_view field, bool is_set,
-                                const google::protobuf::Timestamp& time,
-                                contract::FieldErrors* errors) {
-  if (!is_set) return std::nullopt;
-  const bool is_good = time.seconds() >= TimeUtil::kTimestampMinSeconds &&
-                       time.seconds() <= TimeUtil::kTimestampMaxSeconds && time.nanos() >= 0 &&
-                       time.nanos() < 1'000'000'000;
-  if (is_good) return TimeUtil::TimestampToMicroseconds(time);
-  errors->Add(field, "is no time of the years 1 to 9999");
-  return std::nullopt;
-}
-
 absl::StatusOr<audit::RecordFilter> ReadFilter(const v1::ListAuditRecordsRequest& request) {
   contract::FieldErrors errors;
   audit::RecordFilter filter{

@@ -1,7 +1,5 @@
 #include "broker/app/silence.h"
 
-#include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,14 +20,6 @@ bool IsOnCluster(const v1::Job& job) {
          !contract::IsTerminal(job.state());
 }
 
-const core::ClusterView* FindView(const core::ClusterViews& clusters, const std::string& name) {
-  const auto found =
-      std::lower_bound(clusters.begin(), clusters.end(), name,
-                       [](const std::shared_ptr<const core::ClusterView>& cluster,
-                          const std::string& wanted) { return cluster->name() < wanted; });
-  return found == clusters.end() || (*found)->name() != name ? nullptr : found->get();
-}
-
 std::optional<contract::Silence> SilenceOf(const core::ClusterView& cluster) {
   if (cluster.is_connected && cluster.scheduler_error.empty()) return std::nullopt;
   contract::Silence silence;
@@ -47,7 +37,7 @@ void AddSilence(const core::ClusterViews& clusters, const std::vector<v1::Job*>&
                 AnswerRoom& room) {
   for (v1::Job* const job : jobs) {
     if (!IsOnCluster(*job)) continue;
-    const core::ClusterView* cluster = FindView(clusters, job->cluster());
+    const core::ClusterView* cluster = core::FindView(job->cluster(), clusters);
     if (cluster == nullptr) continue;
     const std::optional<contract::Silence> silence = SilenceOf(*cluster);
     if (!silence) continue;

@@ -45,7 +45,8 @@ void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before) {
   queued_ -= before.is_queued;
   if (before.is_in_line && !now.is_in_line) StepAside(id, job);
   if (!before.is_in_line && now.is_in_line) LineUp(id, job);
-  if (before.cluster != now.cluster || before.phase != now.phase) {
+  const bool moves = before.cluster != now.cluster || before.phase != now.phase;
+  if (moves) {
     const Requirements& requirements = groups_.at(job.group)->requirements;
     for (const auto& [standing, adds] : {std::pair(&before, false), std::pair(&now, true)}) {
       if (standing->cluster == nullptr) continue;
@@ -55,8 +56,7 @@ void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before) {
     }
   }
   if (before.cluster != nullptr) {
-    const bool frees = before.cluster != now.cluster || before.phase != now.phase;
-    if (frees) Open(before.cluster);
+    if (moves) Open(before.cluster);
     --before.cluster->active;
     before.cluster->held -= before.is_held;
     Show(before.cluster);

@@ -202,12 +202,14 @@ std::optional<v1::Cluster> Find(const std::string& name, const ClusterViews& clu
   return std::move(reply.clusters.front());
 }
 
+const ClusterView* FindView(const std::string& name, const ClusterViews& clusters) {
+  const auto at = std::lower_bound(clusters.begin(), clusters.end(), name, ComesBefore);
+  return at != clusters.end() && (*at)->name() == name ? at->get() : nullptr;
+}
+
 v1::ClusterKind KindOf(const std::string& name, const ClusterViews& clusters) {
-  const auto at = std::lower_bound(
-      clusters.begin(), clusters.end(), name,
-      [](const auto& cluster, const std::string& wanted) { return cluster->name() < wanted; });
-  const bool is_there = at != clusters.end() && (*at)->name() == name;
-  return is_there ? (*at)->saved->kind : v1::CLUSTER_KIND_UNSPECIFIED;
+  const ClusterView* const cluster = FindView(name, clusters);
+  return cluster != nullptr ? cluster->saved->kind : v1::CLUSTER_KIND_UNSPECIFIED;
 }
 
 }  // namespace muster::core

@@ -86,6 +86,8 @@ struct ClustersReply {
   bool more = false;  // more clusters follow
 };
 ClustersReply List(const ListClusters& which, const ClusterViews& clusters);
+// Null: there is no such cluster. It lives as long as the views.
+const ClusterView* FindView(const std::string& name, const ClusterViews& clusters);
 // Returns nothing if there is no such cluster.
 std::optional<v1::Cluster> Find(const std::string& name, const ClusterViews& clusters);
 // Unspecified: there is no such cluster.

@@ -24,18 +24,26 @@ int64_t DayOf(int64_t unix_micros) {
   return unix_micros % kMicrosOfDay < 0 ? day - 1 : day;
 }
 
+UsageKey KeyOf(const AddUsage& row) {
+  return {row.day, row.project, row.user, row.cluster, row.gpu_type};
+}
+
+void AddTo(const AddUsage& row, AddUsage* sum) {
+  sum->runs += row.runs;
+  sum->run_ms += row.run_ms;
+  sum->core_ms += row.core_ms;
+  sum->gpu_ms += row.gpu_ms;
+}
+
 AddUsage& RunUsage::RowOf(int64_t day, const v1::Run& run, const Requirements& requirements,
                           const std::string& user) {
-  std::string type = GpuTypeOf(requirements);
-  AddUsage& row = rows_[{day, requirements.project, user, run.cluster(), type}];
-  if (row.cluster.empty()) {
-    row = {.day = day,
-           .project = requirements.project,
-           .user = user,
-           .cluster = run.cluster(),
-           .gpu_type = std::move(type)};
-  }
-  return row;
+  AddUsage row{.day = day,
+               .project = requirements.project,
+               .user = user,
+               .cluster = run.cluster(),
+               .gpu_type = GpuTypeOf(requirements)};
+  UsageKey key = KeyOf(row);
+  return rows_.try_emplace(std::move(key), std::move(row)).first->second;
 }
 
 void RunUsage::Add(const v1::Run& run, const Requirements& requirements, const std::string& user) {

@@ -21,6 +21,13 @@ inline constexpr int64_t kMaxDaysOfRun = 400;
 // The day of a time, since 1970, in UTC.
 int64_t DayOf(int64_t unix_micros);
 
+// The rows are told apart by day, project, user, cluster and type of GPU; uses that are alike in
+// all of them are added up.
+using UsageKey = std::tuple<int64_t, std::string, std::string, std::string, std::string>;
+UsageKey KeyOf(const AddUsage& row);
+// The sum keeps its key.
+void AddTo(const AddUsage& row, AddUsage* sum);
+
 // The uses of one commit: those that are added to the same row make one change.
 class RunUsage {
  public:
@@ -30,12 +37,10 @@ class RunUsage {
   std::vector<AddUsage> Take();
 
  private:
-  using Key = std::tuple<int64_t, std::string, std::string, std::string, std::string>;
-
   AddUsage& RowOf(int64_t day, const v1::Run& run, const Requirements& requirements,
                   const std::string& user);
 
-  std::map<Key, AddUsage> rows_;
+  std::map<UsageKey, AddUsage> rows_;
 };
 
 }  // namespace muster::core

@@ -178,10 +178,15 @@ Setting LeaseSetting(Config* config) {
           }};
 }
 
-std::vector<Setting> LogAndFileSettings(Config* config) {
-  const auto into = [config](auto set) {
+// Makes a setter of the configuration into a setter of a setting.
+auto Into(Config* config) {
+  return [config](auto set) {
     return [config, set](const std::string& value) -> absl::Status { return set(*config, value); };
   };
+}
+
+std::vector<Setting> LogAndFileSettings(Config* config) {
+  const auto into = Into(config);
   return {
       {"logs.max_job_bytes", "maximum bytes of logs kept for one job [1Gi]",
        into(Bytes([](Config& c, uint64_t n) { c.logs.max_job_bytes = n; }))},
@@ -208,9 +213,7 @@ std::vector<Setting> LogAndFileSettings(Config* config) {
 }  // namespace
 
 std::vector<Setting> SettingsOf(Config* config) {
-  const auto into = [config](auto set) {
-    return [config, set](const std::string& value) -> absl::Status { return set(*config, value); };
-  };
+  const auto into = Into(config);
   constexpr uint64_t kAny = ~uint64_t{0};
   std::vector<Setting> settings = {
       {"state_dir", "directory of the database, the logs and the socket (required)",

@@ -5,17 +5,6 @@
 namespace muster::store {
 namespace {
 
-auto KeyOf(const core::AddUsage& row) {
-  return std::tuple(row.day, row.project, row.user, row.cluster, row.gpu_type);
-}
-
-void AddTo(const core::AddUsage& row, core::AddUsage* sum) {
-  sum->runs += row.runs;
-  sum->run_ms += row.run_ms;
-  sum->core_ms += row.core_ms;
-  sum->gpu_ms += row.gpu_ms;
-}
-
 bool Takes(const UsageQuery& query, const core::AddUsage& row) {
   const auto is = [](const std::string& asked, const std::string& value) {
     return asked.empty() || asked == value;
@@ -44,11 +33,11 @@ void UsageTable::Add(const core::AddUsage& change) {
 }
 
 UsageRows UsageTable::List(const Scope& scope, const UsageQuery& query) const {
-  std::map<Key, core::AddUsage> sums;
+  std::map<core::UsageKey, core::AddUsage> sums;
   for (const auto& [key, row] : rows_) {
     if (!Takes(query, row) || !scope.Contains(row.project, row.user)) continue;
     core::AddUsage coarse = Coarse(row, query.parts);
-    Key coarse_key = KeyOf(coarse);
+    core::UsageKey coarse_key = KeyOf(coarse);
     const auto [at, is_new] = sums.try_emplace(std::move(coarse_key), std::move(coarse));
     if (!is_new) AddTo(row, &at->second);
   }
