@@ -128,7 +128,8 @@ ClustersReply ListForJob(const ListClusters& which, const ClusterViews& clusters
     if (!CouldTake(*cluster, job, limits, &fit)) continue;
     const placement::Estimate estimate =
         placement::MakeEstimate(job, CapacityFor(job, *cluster->saved), cluster->load, which.now);
-    found.push_back({.distance = DistanceOf(fit, *cluster),
+    const Found::Distance distance = DistanceOf(fit, *cluster);
+    found.push_back({.distance = distance,
                      .fit = std::move(fit),
                      .estimate = estimate,
                      .rank = placement::RankOf(estimate),
