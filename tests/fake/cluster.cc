@@ -47,6 +47,7 @@ void Cluster::EndLease(const std::string& run_key) {
 }
 
 void Cluster::Stop(Job* job, TrueEnd::Kind kind) {
+  job->is_stopping = true;
   Plan(job, owner_.EndTime(), [this, kind](Job* j) {
     for (uint32_t rank = 0; rank < j->programs.size(); ++rank)
       files_.Append(LogPath(j->run_key, rank, v1::LOG_STREAM_STDOUT), j->programs[rank].last_words);
@@ -70,14 +71,18 @@ void Cluster::Forget(const std::string& run_key) {
 void Cluster::Requeue(const std::string& run_key) {
   Job* job = FindJob(run_key);
   ++job->restart;
+  job->is_stopping = false;
   Enter(job, Phase::kQueued);
   StartWhatFits();
 }
 
 void Cluster::Suspend(const std::string& run_key, absl::Duration time) {
   Job* job = FindJob(run_key);
+  if (job->is_stopping) return;
   Enter(job, Phase::kSuspended);
-  Plan(job, time, [this](Job* j) { Run(j); });
+  Plan(job, time, [this](Job* j) {
+    if (!j->is_stopping) Run(j);
+  });
 }
 
 const Cluster::Job* Cluster::Find(const std::string& run_key) const {

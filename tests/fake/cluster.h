@@ -81,6 +81,7 @@ class Cluster {
     int phase_number = 0;           // makes earlier plans for it void
     std::vector<Program> programs;  // by rank
     bool is_held = false;
+    bool is_stopping = false;  // its processes are being ended; nothing resumes them
     bool has_started = false;  // its directory says so
     bool in_queue = true;      // the scheduler knows it
     bool has_record = false;   // of its program's end

@@ -167,9 +167,11 @@ void SimCluster::Cancel(const agents::RunHandle& run, std::function<void(absl::S
     absl::Status status = absl::UnavailableError("the scheduler is away");
     if (!IsUnanswered()) {
       Note(run.run_key, "is canceled");
+      const fake::Cluster::Job* job = cluster_.Find(run.run_key);
       // Killed before it could write anything down, or by a TERM that its program answers with an
-      // exit code of its own.
-      if (world_.random.Chance(0.3)) cut_off_.insert(run.run_key);
+      // exit code of its own. A run that still waits has neither.
+      if (world_.random.Chance(0.3) && job != nullptr && job->has_started)
+        cut_off_.insert(run.run_key);
       status = backend_->End({run}).front();
     }
     world_.loop.After(CallTime(), [answer, status] { answer(status); });
