@@ -26,7 +26,7 @@ import os, socket, time
 rank, world = int(os.environ["NODE_RANK"]), int(os.environ["WORLD_SIZE"])
 master = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
 if rank == 0:
-    with socket.create_server(("", master[1])) as server:
+    with socket.create_server(master) as server:
         peers = [server.accept()[0] for _ in range(world - 1)]
         print("met", sorted(int(peer.recv(16)) for peer in peers))
 else:
