@@ -19,18 +19,18 @@
 
 namespace muster::contract {
 
-// The most bytes of published facts: inventories are kept for each cluster and sent with each list.
+// Published facts have a bound: inventories are kept for each cluster and sent with each list.
 inline constexpr size_t kMaxAdmissionBytes = size_t{64} << 10;
-// Node profiles of one cluster: beyond that a judgement costs more than a plan.
+// A cluster has at most this many node profiles: with more, a judgement costs more than a plan.
 inline constexpr int kMaxNodeProfiles = 256;
-// Values of one label on a cluster's nodes; a key that has more is not told.
+// A label has at most this many values on a cluster's nodes; a key that has more is not published.
 inline constexpr size_t kMaxLabelValues = 32;
 // An archive of what a job brings along that every cluster takes which takes any; its size is not
 // judged, so that jobs with different trees are alike.
 inline constexpr uint64_t kSmallArchiveBytes = uint64_t{1} << 20;
-// Parts of a path that tell storage roots apart: "/lustre/sets/cats".
+// This many parts of a path tell storage roots apart: "/lustre/sets/cats".
 inline constexpr int kKeptPathParts = 3;
-// Names of one kind in one place; where there are more, none are told.
+// A place lists at most this many names of one kind; if it has more, it lists none.
 inline constexpr int kMaxListedNames = 500;
 
 // The places of Muster's own files, and of shared memory, in containers on Kubernetes.
@@ -58,12 +58,12 @@ struct AdmissionNeeds {
   std::string working_directory;
   bool is_directory_implied = false;  // see IsDirectoryImplied
   bool status_json = false;
-  // The directory of its results as the job names it, if status_json counts; empty: the cluster's
-  // default.
+  // The directory of its results as the job names it, if status_json counts; empty means the
+  // cluster's default.
   std::string results;
-  // Options of Slurm's plug-ins: the field, and the option's name.
+  // Options of Slurm's plug-ins, as the field and the option's name.
   std::vector<PlaceText> spank_options;
-  // The highest index of the array that it is a task of; 0: it is none, or the index is 0.
+  // The highest index of the array that it is a task of; 0 if it is none, or the index is 0.
   uint32_t last_array_index = 0;
   // The archive of what it brings along; 0: nothing, or not known.
   uint64_t archive_bytes = 0;
@@ -87,10 +87,10 @@ struct Admission {
   // Warnings of a submit. The cluster is not set.
   std::vector<v1::SubmitWarning> warnings;
 };
-// `cluster`: its name, for words.
+// `cluster` is its name, for the sentences.
 Admission JudgeAdmission(const AdmissionNeeds& needs, const v1::AdmissionFacts& facts,
                          std::string_view cluster);
-// All sentences of the refusals, the first three, as one; empty: there are none.
+// Returns the sentences of the first three refusals as one text; empty if there are none.
 std::string RefusalText(const std::vector<v1::Shortage>& refusals);
 
 // ---- parts of the judgement, for agents
@@ -129,14 +129,14 @@ std::string NoPlaceForStatus(std::string_view cluster);
 // The agent of a Kubernetes cluster does not see the results directory.
 std::string StatusNotReadable(std::string_view results, std::string_view cluster);
 
-// The check of a plan that warns of a working directory that the image has perhaps not.
+// Returns the check of a plan that warns that the image may lack the working directory.
 v1::ClusterCheck UnknownDirectory(std::string_view directory, bool is_implied);
 
 // Returns the reason that the published nodes can never hold the pods; nothing: they may.
 std::optional<v1::Shortage> FindNodeShortage(const AdmissionNeeds& needs,
                                              const v1::KubernetesFacts& facts);
-// The limit of the run's namespace that the run breaks even if nothing else counts in it. Nothing:
-// it breaks none of those that are published.
+// Returns the limit of the run's namespace that the run breaks even if nothing else counts in it.
+// Nothing: it breaks none of those that are published.
 std::optional<v1::Shortage> FindLimitShortage(const AdmissionNeeds& needs,
                                               const v1::KubernetesFacts& facts);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMillisOfUnit = 1000;
 
-// The resource of a job that a limit is about, in the words and the unit of v1::Shortage.
+// This is the resource of a job that a limit is about, in the words and the unit of v1::Shortage.
 struct JobResource {
   std::string name;
   int64_t unit_millis = kMillisOfUnit;  // thousandths of a limit in one unit of the job spec

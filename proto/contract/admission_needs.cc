@@ -103,7 +103,7 @@ void Put(std::string_view text, std::string* bytes) {
   *bytes += text;
 }
 
-// "lustre:///lustre/sets/cats/7" to "lustre:///lustre/sets/cats".
+// Makes "lustre:///lustre/sets/cats" of "lustre:///lustre/sets/cats/7".
 std::string FirstParts(const std::string& text) {
   const size_t scheme = text.find("://");
   size_t at = scheme == std::string::npos ? 0 : scheme + 3;

@@ -16,7 +16,7 @@ constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 // [A-Za-z_][A-Za-z0-9_]*, as every shell takes it.
 bool IsVariableName(std::string_view name);
 
-// The length in bytes of the character at the start of a non-empty text; 0: that is not UTF-8.
+// Returns the length in bytes of the first character of a non-empty text; 0 if not UTF-8.
 size_t CharacterBytes(std::string_view text);
 bool IsUtf8(std::string_view text);
 // Returns whether a terminal or a line-based file could take a byte of it for a command: C0, DEL or

@@ -15,7 +15,7 @@
 
 namespace muster::contract {
 
-// "1 job", "3 jobs"; `thing` is a noun whose plural has an s more.
+// Returns "1 job" or "3 jobs"; `thing` is a noun whose plural ends in an additional s.
 std::string Counted(std::integral auto count, std::string_view thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
@@ -25,7 +25,7 @@ std::string_view WordFor(std::integral auto count, std::string_view one, std::st
   return count == 1 ? one : many;
 }
 
-// "a, b and 3 more": the parts that are told, of `all` that there are.
+// Returns "a, b and 3 more" for the parts in `told`, of `all` that there are.
 inline std::string Listed(const std::vector<std::string>& told, size_t all,
                           std::string_view separator = ", ") {
   const std::string text = fmt::format("{}", fmt::join(told, separator));

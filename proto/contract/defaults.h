@@ -17,8 +17,8 @@ void FillDefaults(v1::JobSpec* spec);
 // Takes out what the releases of database schema 2 filled in, whether the client or they had put it
 // there. Afterwards two specs are equal if they come from the same request: one as its client sent
 // it, the other as such a database has it. This tells a repeat of a request from another request.
-// So these are the defaults of that schema for ever (without those of fields that are no more): a
-// default that changes, or a new one, changes FillDefaults alone.
+// So these stay the defaults of that schema for ever (without those of removed fields): a default
+// that changes, or a new one, changes FillDefaults alone.
 void TakeOutDefaultsOfSchema2(v1::JobSpec* spec);
 
 }  // namespace muster::contract

@@ -27,7 +27,7 @@ void CheckRequestPlaces(const v1::JobSpec& spec, uint32_t place, FieldErrors* er
 // True if the job's end, which is a terminal state, is the one that is needed.
 bool Meets(v1::JobState end, v1::JobOutcome needed);
 
-// The environment variable in which the program finds how that job ended; its value is
+// Returns the environment variable that tells the program how that job ended, by
 // Name(state).
 std::string DependencyVariable(uint64_t job);
 

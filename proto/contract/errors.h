@@ -1,5 +1,5 @@
-// absl::Status with google.rpc details. The details travel as status payloads keyed by their type
-// URL, so that this code needs no gRPC; proto/rpc turns them into what gRPC sends.
+// Makes absl::Status with google.rpc details. The details travel as status payloads keyed by their
+// type URL, so that this code needs no gRPC; proto/rpc turns them into what gRPC sends.
 #ifndef MUSTER_PROTO_CONTRACT_ERRORS_H_
 #define MUSTER_PROTO_CONTRACT_ERRORS_H_
 
@@ -33,7 +33,7 @@ absl::Status ShuttingDown();
 // INVALID_ARGUMENT that names one field.
 absl::Status BadField(std::string_view field, std::string_view description);
 
-// The same error in other words; its code and its details stay.
+// Returns the same error in other words, with its code and its details.
 absl::Status InOtherWords(const absl::Status& status, std::string_view message);
 // Replaces the metadata of the ErrorInfo, which the status has. Nothing else of it changes.
 void SetMetadata(std::map<std::string, std::string> metadata, absl::Status* status);

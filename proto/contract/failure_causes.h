@@ -86,7 +86,7 @@ enum class FailureCause {
 // It is for tests and tables.
 inline constexpr auto kLastFailureCause = FailureCause::kConversionRefused;
 
-// Whole sentences; "{0}" stands for the subject of the failure. Empty: kNone.
+// Returns whole sentences, in which "{0}" stands for the subject of the failure. Empty: kNone.
 std::string_view RemedyFor(FailureCause cause);
 
 }  // namespace muster::contract

@@ -110,7 +110,8 @@ constexpr std::array kRows = {
     // Faults that only a person can mend.
     Row{"collective-timeout", R"(Watchdog caught collective operation timeout)", kProgram, false,
         "A rank waited in vain for the others; look at the log of the rank that stopped first."},
-    // The words of dash, which is /bin/sh on Debian and Ubuntu: always with the line's number.
+    // These are the words of dash, which is /bin/sh on Debian and Ubuntu, always with the line's
+    // number.
     Row{"script-for-bash",
         R"(: [0-9]+: (((source|\[\[|shopt|pushd|popd|declare|typeset): not found)|)"
         R"((set: Illegal option -o pipefail)|(Syntax error: ("\(" unexpected|redirection unexpected|)"
@@ -128,7 +129,7 @@ constexpr std::array kRows = {
         "The program accessed memory that is not its own."},
 };
 
-// Lines of a log; a progress bar's '\r' ends one as well.
+// Returns a line of a log; a progress bar's '\r' ends one as well.
 std::string_view LineAround(std::string_view text, size_t at) {
   const size_t begin = text.find_last_of("\r\n", at);
   const size_t from = begin == text.npos ? 0 : begin + 1;

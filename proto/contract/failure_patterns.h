@@ -12,15 +12,15 @@
 
 namespace muster::contract {
 
-// Bytes of a log's end that are read: more than 500 long lines.
+// This many bytes of a log's end are read, which is more than 500 long lines.
 inline constexpr size_t kMaxLogTailBytes = 256 << 10;
-// Bytes of a line that are quoted: messages travel in a gRPC status and end in a table.
+// Bytes of a line that are quoted, as messages travel in a gRPC status and end in a table.
 inline constexpr size_t kMaxQuotedLineBytes = 400;
 
 struct LogVerdict {
   // The row of the table, "cuda-out-of-memory", for counting.
   std::string pattern;
-  // Its place in the table: of the verdicts on several logs of one run, the lowest counts.
+  // Its place in the table. The lowest counts of the verdicts on several logs of one run.
   size_t row = 0;
   v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
   // True if the fault is of the infrastructure and another try may do better.
@@ -29,7 +29,7 @@ struct LogVerdict {
   std::string line;
 };
 
-// The remedy of a failure whose log_sign this is; empty: the table has none of that name.
+// Returns the remedy of a failure with this log_sign; empty if the table does not have the name.
 std::string_view RemedyForSign(std::string_view pattern);
 
 // The table, compiled once. May be used by several threads at a time.
@@ -44,10 +44,10 @@ class FailurePatterns {
   FailurePatterns(const FailurePatterns&) = delete;
   FailurePatterns& operator=(const FailurePatterns&) = delete;
 
-  // `log_tail`: the end of one rank's output; any bytes. Returns nothing if no row fits: a log that
-  // tells nothing, or no log at all, is no sign of a fault of the infrastructure. `may_have_gpus`:
-  // whether the run may have had GPUs. If it had none, its messages about GPUs are there on
-  // purpose, and the rows about faults of GPUs and their drivers do not count.
+  // `log_tail` is the end of one rank's output, in any bytes. Returns nothing if no row fits: a log
+  // that tells nothing, or no log at all, is no sign of a fault of the infrastructure.
+  // `may_have_gpus`: whether the run may have had GPUs. If it had none, its messages about GPUs are
+  // there on purpose, and the rows about faults of GPUs and their drivers do not count.
   std::optional<LogVerdict> Find(std::string_view log_tail, bool may_have_gpus = true) const;
 
  private:

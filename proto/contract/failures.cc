@@ -26,7 +26,8 @@ constexpr std::string_view kNotItsFault = "Submit the job again; it was not the 
 
 struct FailureRow {
   v1::FailureCode code;
-  // The event, "{0}": "The command", "{1}": the same within a sentence. Empty: the fields say it.
+  // "{0}" names the event at a sentence's start ("The command"), and "{1}" within a sentence.
+  // Empty: the fields say it.
   std::string_view event;
   std::string_view remedy;
   bool quotes_subject = false;
@@ -330,14 +331,15 @@ std::string WhyOf(const v1::Failure& failure) {
   return why;
 }
 
-// " (pod k7m2-42-1-0-x8f2p on node-2)": the cause is first, because tables cut what is behind it.
+// Returns " (pod k7m2-42-1-0-x8f2p on node-2)"; the cause comes first, because tables cut what is
+// behind it.
 std::string ObjectOf(const v1::Failure& failure) {
   if (failure.object().empty()) return "";
   return fmt::format(" ({}{}{})", failure.object(), failure.node().empty() ? "" : " on ",
                      failure.node());
 }
 
-// The end of the sentence, behind the words of others, which may end with a full stop.
+// Returns the end of the sentence, which follows the words of others that may end with a full stop.
 std::string EndOf(const v1::Failure& failure) {
   std::string end = ObjectOf(failure) + RankOf(failure, RankPlace::kBehind);
   if (failure.code() == v1::FAILURE_CODE_PLACED_IN_PART)

@@ -1,6 +1,6 @@
 // Checks a FileTree by the rules in the comments of its fields (proto/muster/v1/file_tree.proto),
-// which make it safe to lay out. Client, broker and agent all trust this one check, each for
-// itself: a tree comes from whoever can reach the broker.
+// which make it safe to lay out. Client, broker and agent all rely on this one check, and each
+// makes it for itself: a tree comes from anybody who can reach the broker.
 //
 // Pure; any thread.
 #ifndef MUSTER_PROTO_CONTRACT_FILE_TREE_H_
@@ -16,19 +16,19 @@
 
 namespace muster::contract {
 
-// The name of the results directory in a run's working directory, and for who asks for files.
+// The results directory's name in a run's working directory, and for those who ask for files.
 inline constexpr std::string_view kResultsName = "results";
-// Each costs a system call or two on both sides, and about 200 bytes in a tree; what has more is a
-// data set or a forgotten build folder.
+// Each entry costs a system call or two on both sides, and about 200 bytes in a tree; a directory
+// with more is a data set or a forgotten build folder.
 inline constexpr size_t kMaxTreeEntries = 50'000;
-// The bytes of a serialised tree: every entry with a path of ordinary length, in a message that
-// gRPC and its receivers hold in memory.
+// A serialised tree has room for every entry with a path of ordinary length, in a message that gRPC
+// and its receivers hold in memory.
 inline constexpr size_t kMaxTreeBytes = 16 << 20;
 // Leaves room in PATH_MAX for the run's directory above it.
 inline constexpr size_t kMaxTreePathBytes = 1024;
 // NAME_MAX of Linux.
 inline constexpr size_t kMaxTreeNameBytes = 255;
-// The most bytes of one chunk of a file on its way: what gRPC sends without a pause.
+// A chunk of a file on its way has at most this many bytes, which gRPC sends without a pause.
 inline constexpr size_t kMaxFileChunkBytes = 256 << 10;
 // Digests in one FindMissingFiles: about 660 kB.
 inline constexpr size_t kMaxDigestsPerRequest = 10'000;

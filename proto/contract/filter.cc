@@ -57,8 +57,8 @@ bool IsText(Filter::Kind kind) {
 }
 
 bool MatchesPattern(std::string_view text, std::string_view pattern) {
-  // The place to go on from when the rest does not fit: the last `*`, and the bytes that it has
-  // swallowed so far.
+  // The match goes on from here if the rest does not fit: `star` is the last `*`, `swallowed` the
+  // bytes that it has taken so far.
   size_t star = pattern.npos, swallowed = 0;
   size_t at = 0, in = 0;
   while (at < text.size()) {

@@ -1,5 +1,5 @@
-// The filter language of ListJobs and of every other method that takes a filter, a subset of
-// AIP-160 (https://google.aip.dev/160). Fields and values: ListJobsRequest.filter.
+// Implements the filter language of ListJobs and of every other method that takes a filter, a
+// subset of AIP-160 (https://google.aip.dev/160). Fields and values: ListJobsRequest.filter.
 //
 //   filter      = [ expression ]
 //   expression  = factor { [ "AND" ] factor }
@@ -59,7 +59,7 @@ struct Filter {
   Op op = Op::kEq;
   std::string key;    // kLabel
   std::string value;  // the text fields; `*` in a name stands for any characters
-  // The other fields: an enumerator, 0 or 1, a plain number, or microseconds since 1970.
+  // Other fields have an enumerator, 0 or 1, a plain number, or microseconds since 1970.
   int64_t number = 0;
   bool is_relative = false;      // the time was given relative to now
   std::vector<Filter> children;  // kAnd, kOr (two or more), kNot (one)
@@ -73,7 +73,7 @@ struct Filter {
 // Fields whose values are texts.
 bool IsText(Filter::Kind kind);
 
-// The exit code by which filters find a job; nothing if a signal ended it, although
+// Returns the exit code by which filters find a job; nothing if a signal ended it, although
 // ExitStatus.code is 0 then.
 std::optional<int32_t> ExitCodeOf(const v1::ExitStatus& exit);
 
@@ -85,7 +85,7 @@ bool MatchesPattern(std::string_view text, std::string_view pattern);
 // relative times begin from.
 absl::StatusOr<Filter> ParseFilter(std::string_view text, absl::Time now);
 
-// Both at once; one that takes everything adds nothing.
+// Joins both filters; one that takes everything adds nothing.
 Filter And(Filter a, Filter b);
 // Jobs that are in one of these states.
 Filter InStates(const std::vector<v1::JobState>& states);

@@ -49,7 +49,7 @@ std::string_view WithoutComment(std::string_view line) {
   return line;
 }
 
-// ">log", "2>&1"; of a lone ">" the file is the next word.
+// Recognises ">log" and "2>&1"; after a lone ">" the file is the next word.
 bool IsRedirection(std::string_view word) {
   const size_t begin = word.find_first_not_of("0123456789");
   return begin != word.npos && kArrows.find(word[begin]) != kArrows.npos;

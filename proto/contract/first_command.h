@@ -6,8 +6,8 @@
 
 namespace muster::contract {
 
-// The word that a shell would most likely run first: none of its keywords ("if"), tests ("[") and
-// assignments, nor of a comment or of what stands before a task's script. Empty: there is none.
+// Returns the word that a shell would most likely run first. Keywords ("if"), tests ("["),
+// assignments, comments and what stands before a task's script do not count. Empty: there is none.
 // Quotes are not looked into.
 std::string_view FirstCommand(std::string_view script);
 

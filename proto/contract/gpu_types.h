@@ -33,8 +33,8 @@ std::vector<std::string> FindGpuTypes(std::string_view wanted, const std::set<st
 
 // `GPUs of type "H100" may be NVIDIA-H100-80GB-HBM3 or NVIDIA-H100-PCIe`, of several.
 std::string MayBeTypes(std::string_view wanted, const std::vector<std::string>& types);
-// The same with the way to ask for the first: `"H100" may be NVIDIA-H100-80GB-HBM3 or
-// NVIDIA-H100-PCIe; write ...`, of several.
+// Says the same, with the way to ask for the first of several: `"H100" may be NVIDIA-H100-80GB-HBM3
+// or NVIDIA-H100-PCIe; write ...`.
 std::string WhichGpuType(std::string_view wanted, const std::vector<std::string>& types,
                          uint64_t count);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kMaxActiveRuns = 1'000'000;  // as AgentHello says
 // Bounds what one agent makes the broker keep in memory and on disk.
 constexpr size_t kMaxInventoryBytes = 1 << 20;
-// A day: nobody waits longer for a fence than for the longest lease.
+// The bound is a day, because nobody waits longer for a fence than for the longest lease.
 constexpr int64_t kMaxFenceDelaySeconds = 86'400;
 constexpr size_t kMaxSharedUserBytes = 1024;  // as AgentHello says
 

@@ -24,8 +24,8 @@ using google::protobuf::Message;
 // Enough to see what is wrong; the list travels in a gRPC status.
 constexpr size_t kMaxListedFields = 20;
 
-// A message within another one. Every job that is submitted is looked through, so that the name is
-// written for a field that is found, and no earlier.
+// A message within another one. Every job that is submitted is searched, so the name is made only
+// once a field is found.
 struct Place {
   const Place* outer = nullptr;
   const FieldDescriptor* field = nullptr;
@@ -38,8 +38,8 @@ struct Place {
 // The fields of a type of message that are messages themselves, and no maps.
 using MessageFields = std::vector<const FieldDescriptor*>;
 
-// JobSpec and the messages in it: to ask a descriptor for each field of each job costs more than to
-// look into the job.
+// This covers JobSpec and the messages in it, because asking a descriptor for each field of each
+// job costs more than looking into the job.
 const MessageFields& MessageFieldsOf(const Descriptor* descriptor) {
   using Table = std::unordered_map<const Descriptor*, MessageFields>;
   static const Table table = [] {

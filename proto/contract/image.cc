@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view kDockerScheme = "docker://";
 constexpr std::string_view kDockerHub = "docker.io";
-// The host of Docker Hub's images; Enroot goes there by itself for an image without a registry.
+// Docker Hub's images are on this host; Enroot goes there by itself for an image without a
+// registry.
 constexpr std::string_view kDockerHubHost = "registry-1.docker.io";
 constexpr std::array<std::string_view, 3> kDockerHubNames = {kDockerHub, "index.docker.io",
                                                              kDockerHubHost};

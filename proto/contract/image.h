@@ -1,4 +1,4 @@
-// Container images: the forms in which people write them, and the spellings that a cluster needs.
+// Reads container images as people write them, and spells them as each cluster needs it.
 #ifndef MUSTER_PROTO_CONTRACT_IMAGE_H_
 #define MUSTER_PROTO_CONTRACT_IMAGE_H_
 
@@ -14,21 +14,21 @@ namespace muster::contract {
 // and the suffix of a file that is being written behind it.
 inline constexpr size_t kMaxImageReferenceBytes = 220;
 
-// One image in its normal form: each image has one value, however it was written.
+// One image in its normal form, in which each image has one value, however it was written.
 struct Image {
   // An absolute path of a squashfs file; all else is empty then.
   std::string path;
 
   // The user who pulls it, "" if the cluster's credentials tell. Never a password.
   std::string user;
-  // Lower case, with the port if it is not the usual one: "nvcr.io", "localhost:5000". "docker.io"
-  // is Docker Hub, whichever of its names was written.
+  // In lower case, with the port if it is not the usual one, as "nvcr.io" or "localhost:5000".
+  // "docker.io" is Docker Hub, whichever of its names was written.
   std::string registry;
-  // "nvidia/tao/tao-toolkit"; Docker Hub's own images are under "library/".
+  // Such as "nvidia/tao/tao-toolkit"; Docker Hub's own images are under "library/".
   std::string repository;
-  // "latest" if neither tag nor digest was written; "" if there is a digest, which decides alone.
+  // "latest" if neither tag nor digest was written; "" beside a digest, which decides alone.
   std::string tag;
-  // "sha256:" and 64 hexadecimal digits, or "sha512:" and 128.
+  // "sha256:" with 64 hexadecimal digits, or "sha512:" with 128.
   std::string digest;
 
   bool is_file() const { return !path.empty(); }
@@ -46,12 +46,12 @@ struct Image {
 // INVALID_ARGUMENT for the field "image" says what is wrong and shows a form that works.
 absl::StatusOr<Image> ParseImage(std::string_view text);
 
-// srun's --container-image: a path, or "nvcr.io#nvidia/tao:5.0". Always with '#', because older
-// Enroots look for "registry/image" on Docker Hub.
+// Returns srun's --container-image, which is a path or "nvcr.io#nvidia/tao:5.0". Always with '#',
+// because older Enroots look for "registry/image" on Docker Hub.
 std::string PyxisImage(const Image& image);
-// "docker://nvcr.io#nvidia/tao:5.0" for `enroot import`. "" for a file, which needs none.
+// Returns "docker://nvcr.io#nvidia/tao:5.0", for `enroot import`. "" for a file, which needs none.
 std::string EnrootUri(const Image& image);
-// "nvcr.io/nvidia/tao:5.0", as Kubernetes and Docker take it. "" for a file, which only Slurm runs.
+// Returns "nvcr.io/nvidia/tao:5.0", as Kubernetes has it. "" for a file, which only Slurm runs.
 std::string OciReference(const Image& image);
 // The name of the squashfs file that an image is converted to; images that differ have names that
 // differ. "" for a file. The user does not count: who pulls an image does not change it.

@@ -26,10 +26,10 @@ struct ShutNamespace {
   bool is_forbidden = false;
 };
 v1::ClusterIssue PoolShut(const ShutNamespace& space);
-// The same of a run that waits there: "namespace lab is missing: ...", and what to do.
+// Says the same about a run that waits there: "namespace lab is missing: ...", and what to do.
 std::string ShutNamespaceSentence(const ShutNamespace& space);
 std::string ShutNamespaceRemedy(const ShutNamespace& space);
-// `quota`: the quota with what is used of it.
+// `quota` is the quota with its use.
 v1::ClusterIssue QuotaUsedUp(const std::string& name_space, const std::string& subject,
                              const std::string& quota);
 v1::ClusterIssue QueuesUnseen(const std::string& name_space, const std::string& detail);
@@ -42,7 +42,7 @@ v1::ClusterIssue NodesUnknown(const std::string& detail);
 v1::ClusterIssue UseUnknown(bool in_own_namespace, const std::string& detail);
 v1::ClusterIssue NoNodes();
 v1::ClusterIssue NoPartitions();
-// `tool`: what lists the GPUs; empty: none in particular.
+// `tool` is the program that lists the GPUs; empty if no particular one does.
 v1::ClusterIssue NoGpus(std::string_view tool, const std::string& detail);
 v1::ClusterIssue NoGpuResources();
 v1::ClusterIssue NoContainers(const std::string& detail);
@@ -56,15 +56,15 @@ v1::ClusterIssue HostNotAdded(const std::string& host, const std::string& detail
 v1::ClusterIssue HostsFileUnread(const std::string& detail);
 // The hosts have the same SSH address. At least two.
 v1::ClusterIssue HostTwice(const std::vector<std::string>& hosts, const std::string& address);
-// `said` by the operator ("cpus: 64"), and what there is ("32").
+// The operator `said` "cpus: 64", and there is only `found` ("32").
 v1::ClusterIssue LessThanConfigured(const std::string& said, const std::string& has);
-// Resources of a machine that are shared out although the kernel enforces no limit; at least one is
-// set.
+// Resources of a machine that are shared out although the kernel enforces no limit on them. At
+// least one is set.
 struct NoLimits {
   bool memory = false;
   bool cores = false;
 };
-// `detail`: why not; empty: the operator wants none.
+// `detail` says why not; empty if the operator wants none.
 v1::ClusterIssue LimitsNotEnforced(NoLimits what, const std::string& detail);
 // Turns what a host says of itself into an issue about that host.
 v1::ClusterIssue OfHost(const std::string& host, v1::ClusterIssue issue);
@@ -79,7 +79,7 @@ v1::ClusterIssue CallsWithoutTurn(uint64_t calls, std::string_view setting, uint
                                   absl::Time until);
 v1::ClusterIssue NoAccounting();
 v1::ClusterIssue TlsUnverified();
-// Jobs of Kubernetes that may run, and that the agent has no run for. At least one.
+// `jobs` are Kubernetes Jobs that may run and for which the agent has no run. At least one.
 v1::ClusterIssue UnknownRuns(const std::vector<std::string>& jobs);
 v1::ClusterIssue SameCluster(const std::string& other);
 // Two agents have the identity and the journal of one. `until` as above.

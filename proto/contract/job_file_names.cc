@@ -26,7 +26,7 @@ constexpr Name kNames[] = {
     {"placement.pool", "pool"},
 };
 
-// "roles[1]." of "roles[1].command"; empty: it is no field of a role.
+// Returns "roles[1]." for "roles[1].command", and empty if it is no field of a role.
 std::string_view RoleOf(std::string_view field) {
   if (!field.starts_with("roles[")) return "";
   const size_t end = field.find("].");

@@ -34,8 +34,8 @@
 
 namespace muster::contract {
 
-// A job's state together with what its user wants of it. The names of those that have ended tell
-// whether a cancel was asked for.
+// A job's state together with what its user wants of it. The names of the stages that have ended
+// tell whether a cancel was asked for.
 enum class JobStage : uint8_t {
   kNew,  // not submitted yet
   kQueued,
@@ -218,8 +218,8 @@ inline constexpr auto kJobTransitions = [] {
   });
 }();
 
-// The number of the next stage, by stage and event; 0: the event is refused. Nothing leads to kNew,
-// whose number that is.
+// The number of the next stage, by stage and event; 0 if the event is refused. Nothing leads to
+// kNew, whose number that is.
 inline constexpr auto kNextJobStages = [] {
   std::array<std::array<uint8_t, kJobEvents>, kJobStages> next{};
   for (const JobTransition& row : kJobTransitions) {

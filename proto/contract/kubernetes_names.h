@@ -8,7 +8,7 @@
 
 namespace muster::contract {
 
-// 1 to 63 of a-z, 0-9 and '-', beginning and ending with a letter or digit (RFC 1123 label).
+// A label has 1 to 63 of a-z, 0-9 and '-', and begins and ends with a letter or digit (RFC 1123).
 bool IsDnsLabel(std::string_view name);
 // Tells whether the name is a row of such labels with dots between them, up to 253 bytes (RFC 1123
 // subdomain).

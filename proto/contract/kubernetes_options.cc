@@ -26,7 +26,7 @@ constexpr int64_t kMaxId = 2147483647;
 
 std::string Field(std::string_view name) { return fmt::format("{}{}", kSection, name); }
 
-// "3601.5s", with every digit: people compare it with what they wrote.
+// Returns "3601.5s" with every digit, because people compare it with what they wrote.
 std::string SecondsText(const google::protobuf::Duration& duration) {
   const absl::Duration given =
       absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
@@ -60,7 +60,7 @@ class Checker {
     if (count > most) errors_.Add(Field(name), fmt::format("{}; use at most {}", count, most));
   }
 
-  // An object's name; empty is the default.
+  // Checks an object's name; empty is the default.
   void Name(const std::string& field, std::string_view name) {
     if (name.empty() || IsDnsSubdomain(name)) return;
     errors_.Add(field,

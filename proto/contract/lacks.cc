@@ -132,7 +132,7 @@ Words WordsOfAgent(const Lack& lack) {
   }
 }
 
-// The words about the kind of the cluster, and about the jobs that it takes at all.
+// Returns the words about the kind of the cluster, and about the jobs that it takes at all.
 Words WordsOfKind(const Lack& lack) {
   switch (lack.code) {
     case LackCode::kNotNamed:

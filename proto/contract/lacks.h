@@ -58,12 +58,12 @@ struct Lack {
   const v1::Pool* pool = nullptr;                       // from kGpuTypeUnclear on, not of kRefused
   std::string_view asked = {};                          // see the codes
   std::string gpu_type = {};  // with lacks of GPUs: as the pool spells it; empty: any
-  // The amounts in the units of v1::Shortage: from kGpuTypeUnclear to kTimeLimit, and requested of
+  // The amounts are in the units of v1::Shortage, from kGpuTypeUnclear to kTimeLimit and for
   // kPartsOfGpus.
   uint64_t requested = 0;
   uint64_t available = 0;
   uint64_t good_nodes = 0;  // with kNodes: how many have what is needed
-  // The whole refusal as a sentence, and the field of the first one; with kRefused.
+  // With kRefused, the whole refusal as a sentence, and the field of the first one.
   std::string refusal = {};
   std::string refused_field = {};
 };

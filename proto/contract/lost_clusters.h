@@ -1,6 +1,6 @@
-// The rules and the words of clusters that are lost: the job's choice (JobSpec.on_cluster_loss),
-// the reason of a job that waits for its cluster, and the evidence of its fail-over. Pure; any
-// thread.
+// Holds the rules and the words of clusters that are lost: the job's choice
+// (JobSpec.on_cluster_loss), the reason of a job that waits for its cluster, and the evidence of
+// its fail-over. Pure; any thread.
 #ifndef MUSTER_PROTO_CONTRACT_LOST_CLUSTERS_H_
 #define MUSTER_PROTO_CONTRACT_LOST_CLUSTERS_H_
 
@@ -20,7 +20,7 @@ void CheckClusterLoss(const v1::JobSpec& spec, FieldErrors* errors);
 
 // "fail_over_when_fenced", as job files and flags have it. Unspecified: "wait".
 std::string_view Name(v1::ClusterLossPolicy policy);
-// Unspecified: there is no such policy.
+// Returns unspecified if there is no such policy.
 v1::ClusterLossPolicy ClusterLossPolicyOf(std::string_view name);
 
 // Says why the broker gave a run up: "no word from cluster "a" since 2026-01-31T12:00:00Z".

@@ -1,5 +1,5 @@
-// The demand of a run on the limits of its namespace on Kubernetes: ResourceQuotas and LimitRanges.
-// Pure. The agent asks it of live limits, the broker of published facts.
+// Computes a run's demand on the limits of its namespace on Kubernetes: ResourceQuotas and
+// LimitRanges. Pure. The agent asks it of live limits, the broker of published facts.
 #ifndef MUSTER_PROTO_CONTRACT_NAMESPACE_LIMITS_H_
 #define MUSTER_PROTO_CONTRACT_NAMESPACE_LIMITS_H_
 
@@ -25,18 +25,18 @@ struct PodsAsk {
 };
 
 // Return the request of one pod, and of the whole run, for a resource of a limit, in thousandths;
-// nothing: the run does not ask for it. They end at the largest number.
+// nothing if the run does not ask for it. They end at the largest number.
 std::optional<int64_t> AskedByPod(const PodsAsk& ask, std::string_view resource);
 std::optional<int64_t> AskedByRun(const PodsAsk& ask, std::string_view resource);
 
-// "16384Mi", "2.5": an amount of the resource, for people.
+// Returns an amount of the resource for people, as "16384Mi" or "2.5".
 std::string WrittenAmount(std::string_view resource, int64_t millis);
 
 // "quota lab allows 4 requests.cpu in all, the run needs 8". `text`: the limit in its author's
 // words.
 std::string OverQuota(std::string_view quota, std::string_view text, std::string_view resource,
                       int64_t asked_millis);
-// "limit range lab: at most 4 cpu for each pod, the job asks for 8".
+// Returns "limit range lab: at most 4 cpu for each pod, the job asks for 8".
 std::string OverRange(std::string_view described, std::string_view resource, int64_t asked_millis);
 
 // "requests.memory" and "limits.memory" to "memory".

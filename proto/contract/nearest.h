@@ -7,7 +7,7 @@
 
 namespace muster::contract {
 
-// The candidate that `name` is probably a slip of, or the beginning of; empty if none is near.
+// Returns the candidate that `name` probably misspells or begins; empty if none is near.
 std::string_view Nearest(std::string_view name, const std::vector<std::string_view>& candidates);
 
 }  // namespace muster::contract

@@ -20,7 +20,7 @@ bool Compares(const std::string& label, const std::string& bound, bool is_greate
   return is_greater ? mine > theirs : mine < theirs;
 }
 
-// `label`: the value of the node's label of that key; null: it has none.
+// `label` is the value that the node's label of that key has; null if it has none.
 bool Fulfils(const v1::KubernetesNodeRequirement& requirement, const std::string* label) {
   const std::string& op = requirement.operator_();
   const auto& values = requirement.values();

@@ -26,11 +26,11 @@ struct NodeAsk {
   const std::string& gpu_type_label;
 };
 
-// The value of a node's label; null: the node does not have the label.
+// Returns the value of a node's label; null if the node does not have the label.
 using LabelFinder = absl::FunctionRef<const std::string*(const std::string& key)>;
 
-// The reasons that keep the pod from the node for good, each in words that begin with a verb.
-// Empty: there are none.
+// Returns the reasons that keep the pod from the node for good, each in words that begin with a
+// verb. Empty: there are none.
 std::vector<std::string> NodeObjections(const NodeAsk& ask, LabelFinder label,
                                         const std::vector<NodeTaint>& taints);
 
@@ -40,7 +40,7 @@ bool KeepsOff(const NodeAsk& ask, const NodeTaint& taint);
 // Tells whether Kubernetes or its autoscaler sets the taint and takes it away by itself.
 bool IsPassing(const NodeTaint& taint);
 
-// "team=vision:NoSchedule".
+// Returns "team=vision:NoSchedule".
 std::string Written(const NodeTaint& taint);
 
 }  // namespace muster::contract

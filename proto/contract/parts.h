@@ -1,4 +1,4 @@
-// Small readers of texts that are lists: parts between separators, and numbers.
+// Reads texts that are lists: parts between separators, and numbers.
 #ifndef MUSTER_PROTO_CONTRACT_PARTS_H_
 #define MUSTER_PROTO_CONTRACT_PARTS_H_
 
@@ -9,7 +9,7 @@
 
 namespace muster::contract {
 
-// The parts between the separators; of an empty text one empty part.
+// Returns the parts between the separators; an empty text has one empty part.
 inline std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   while (true) {

@@ -5,7 +5,7 @@
 
 namespace muster::contract {
 
-// The longest path: Linux's PATH_MAX without the NUL (limits.h).
+// The longest path has this many bytes: Linux's PATH_MAX without the NUL (limits.h).
 inline constexpr size_t kMaxPathBytes = 4095;
 
 }  // namespace muster::contract

@@ -13,8 +13,8 @@ namespace muster::contract {
 struct PlaceLimit {
   std::vector<std::string> clusters;  // the only ones, by name; empty: any
   std::vector<std::string> pools;     // likewise
-  // Only jobs that name an account of Slurm may go to a cluster of that kind: the account that it
-  // gives to the others may be another project's.
+  // Only jobs that name an account of Slurm may go to a cluster of that kind, because the account
+  // that it gives to the others may be another project's.
   bool needs_account = false;
 
   friend bool operator==(const PlaceLimit&, const PlaceLimit&) = default;

@@ -37,8 +37,8 @@ void ChooseGpus(const AdmissionNeeds& needs, const v1::KubernetesFacts& facts, b
   if (is_type_told) ask->gpu_type = SpelledType(needs.gpu_type, facts);
 }
 
-// The share of the nodes that the pod's GPUs bring it, as far as its job leaves cores or memory
-// open.
+// Returns the share of the nodes that the pod's GPUs bring it, as far as its job leaves cores or
+// memory open.
 GpuShare ShareOf(const PodAsk& ask, const AdmissionNeeds& needs, const v1::KubernetesFacts& facts) {
   GpuShare share(ask.gpus);
   const bool is_open = needs.cpu_millis == 0 || needs.memory_bytes == 0;

@@ -1,4 +1,4 @@
-// The demand of each pod of a job on a node of a Kubernetes cluster, by published facts. Pure.
+// Computes what each pod of a job asks of a Kubernetes node, by published facts. Pure.
 #ifndef MUSTER_PROTO_CONTRACT_POD_ASK_H_
 #define MUSTER_PROTO_CONTRACT_POD_ASK_H_
 
@@ -31,7 +31,7 @@ std::vector<std::string> ObjectionsOf(const PodAsk& ask, const v1::NodeProfile& 
 
 uint64_t GpusOf(const v1::NodeProfile& profile, const std::string& resource);
 
-// The namespace that the run would be in; null: it is not among the facts.
+// Returns the namespace that the run would be in; null if it is not among the facts.
 const v1::NamespaceFacts* NamespaceOf(const AdmissionNeeds& needs,
                                       const v1::KubernetesFacts& facts);
 

@@ -19,7 +19,7 @@ void CheckWords(std::string_view field, const Words& words, FieldErrors* errors)
   }
   for (int i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
-    // Every job that is submitted comes here: the place is written for errors alone.
+    // The place is written for errors alone, because every job that is submitted comes here.
     const auto place = [&] { return fmt::format("{}[{}]", field, i); };
     if (word.size() > kMaxArgBytes) {
       errors->Add(place(),

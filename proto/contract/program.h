@@ -11,7 +11,7 @@
 
 namespace muster::contract {
 
-// A script's text; empty is good.
+// Checks a script's text; empty is good.
 void CheckScriptText(std::string_view field, std::string_view script, FieldErrors* errors);
 
 // Each adds what is wrong, with paths that begin with `field`. `is_free` tells those names of

@@ -19,7 +19,7 @@ inline constexpr size_t kMaxQuotaTypes = 64;
 struct Quota {
   std::optional<uint32_t> max_queued_jobs;
   std::optional<uint32_t> max_active_runs;
-  // By type in lower case, because letter case does not count; "": all together.
+  // By type in lower case, because letter case does not count; "" stands for all.
   std::map<std::string, uint64_t, std::less<>> max_gpu_millis;
 
   bool is_none() const { return *this == Quota(); }

@@ -1,4 +1,4 @@
-// A quota that a job would exceed, as facts, and the sentences made of them. Pure; any thread.
+// States a quota that a job would exceed as facts, and makes sentences of them. Pure; any thread.
 #ifndef MUSTER_PROTO_CONTRACT_QUOTA_REACHED_H_
 #define MUSTER_PROTO_CONTRACT_QUOTA_REACHED_H_
 

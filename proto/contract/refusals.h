@@ -22,7 +22,7 @@
 
 namespace muster::contract {
 
-// Jobs that one refusal names; it counts the others.
+// A refusal names at most this many jobs, and counts the others.
 inline constexpr size_t kMaxRefusedJobs = 10;
 
 namespace refused {
@@ -168,7 +168,7 @@ struct EventGap {
 }  // namespace refused
 
 struct Refusal {
-  // A status: an error that the input brought along, or that the rules of a message found in it.
+  // The status is an error of the input itself, or of the rules of a message.
   std::variant<absl::Status, refused::UnknownJob, refused::NotWaiting, refused::JobChanged,
                refused::RequestIdReused, refused::RerunIdReused, refused::UnknownCluster,
                refused::NeverPlaced, refused::DependencyEnded, refused::QueueFull,

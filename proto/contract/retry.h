@@ -1,4 +1,4 @@
-// The meaning of RetryPolicy: which ended run is followed by another one, and after which time.
+// Says what RetryPolicy means: which ended run is followed by another one, and after what time.
 // Pure functions, for any thread.
 #ifndef MUSTER_PROTO_CONTRACT_RETRY_H_
 #define MUSTER_PROTO_CONTRACT_RETRY_H_
@@ -25,7 +25,7 @@ struct RetryRule {
   friend bool operator==(const RetryRule&, const RetryRule&) = default;
 };
 
-// Names of exit codes; more are better said by on_failure.
+// A policy names at most this many exit codes; on_failure covers more of them better.
 inline constexpr int kMaxRetryExitCodes = 64;
 // A fault that occurs this often is not mended by trying; a job's page still fits into one message.
 inline constexpr uint32_t kMaxRuns = 100;

@@ -10,11 +10,11 @@
 
 namespace muster::contract {
 
-// Bytes of one value: a key, a certificate, a file of settings.
+// A value has at most this many bytes, enough for a key, a certificate or a file of settings.
 inline constexpr size_t kMaxSecretBytes = 64 << 10;
 inline constexpr size_t kMaxSecretNameBytes = 128;
-// Secrets of one job, and the bytes of their values together: they travel with each rank, and in a
-// Kubernetes Secret, which has at most 1 MiB.
+// These bound the secrets of one job and the bytes of their values together: they travel with each
+// rank, and in a Kubernetes Secret, which has at most 1 MiB.
 inline constexpr size_t kMaxJobSecrets = 64;
 inline constexpr size_t kMaxJobSecretBytes = 256 << 10;
 

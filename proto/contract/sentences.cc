@@ -44,13 +44,13 @@ std::string Uncapital(std::string_view words) {
   return text;
 }
 
-// "Word: detail", or that of the two that there is.
+// Returns "Word: detail", or the one of the two that is not empty.
 std::string Joined(const std::string& word, const std::string& detail) {
   if (word.empty() || detail.empty()) return word + detail;
   return fmt::format("{}: {}", word, detail);
 }
 
-// The sentence of a code by itself; empty if the fields say it better.
+// Returns the sentence of a code by itself; empty if the fields say it better.
 std::string_view WordsOf(v1::StateReasonCode code) {
   switch (code) {
     case v1::STATE_REASON_CODE_NO_CLUSTERS:

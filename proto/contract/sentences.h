@@ -18,7 +18,7 @@
 
 namespace muster::contract {
 
-// Clusters that the reason of a waiting job lists; the proto says so.
+// The reason of a waiting job lists at most this many clusters, as the proto says.
 inline constexpr size_t kMaxExplainedClusters = 10;
 // Clusters that its sentence names.
 inline constexpr size_t kMaxNamedClusters = 5;
@@ -48,7 +48,7 @@ v1::StateReason WaitsForJob(const std::string& job, size_t others);
 // A job waits until `retry_time` for another run, after `last` failed.
 v1::StateReason RetryDelay(const v1::Run& last, const google::protobuf::Timestamp& retry_time);
 
-// The reason of a run that has none from its cluster, made from its state. No code: the run does
+// Makes the reason of a run that has none from its cluster, from its state. No code: the run does
 // not wait.
 v1::StateReason Unexplained(const v1::Run& run);
 
@@ -85,12 +85,12 @@ void SayTimeLimit(const v1::JobSpec& spec, v1::Failure* failure);
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters);
 // One line with the remedies of all clusters that the sentence names, for an error.
 std::string NotPlacedInFull(const v1::StateReason& not_placed);
-// The lines that the sentence and the remedy of such a reason leave out, one for each cluster: the
-// reasons of those that the sentence does not name, and remedies other than the first cluster's.
+// Returns what the sentence and the remedy of such a reason leave out, one line for each cluster:
+// the reasons of those not named, and remedies other than the first cluster's.
 std::vector<std::string> BesidesTheFirst(const v1::StateReason& not_placed);
 
-// A user's request, as the evidence of the step that it leads to: "canceled by ann: too slow".
-// `verb`: "canceled"; `more` stands behind the user's name. The time is the caller's.
+// Returns a user's request as the evidence of the step that it leads to: "canceled by ann: too
+// slow". `verb`: "canceled"; `more` stands behind the user's name. The time is the caller's.
 struct UserRequest {
   std::string verb;
   std::string user;
@@ -99,7 +99,7 @@ struct UserRequest {
 };
 v1::Evidence RequestEvidence(const UserRequest& request);
 
-// The words behind the name of a user who submits a job with the spec of another one.
+// Returns the words that follow the name of a user who submits a job with another one's spec.
 std::string WithSpecOf(uint64_t job);
 
 // The details of the evidence of steps that the broker takes by itself.
@@ -124,7 +124,7 @@ v1::SubmitWarning WaitsForPlace(uint64_t job, const v1::StateReason& reason);
 // A job's priority changes while the cluster that it names has its run.
 v1::SubmitWarning RunKeepsPriority(const v1::Job& job);
 
-// One line for people: the sentence, and the remedy behind it.
+// Returns one line for people: the sentence, and the remedy behind it.
 std::string WithRemedy(const std::string& message, const std::string& remedy);
 
 }  // namespace muster::contract

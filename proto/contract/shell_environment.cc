@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kMaxLoginSeconds = 3600;
 constexpr std::string_view kFunction = "BASH_FUNC_";
 
-// A name, or the beginning of names if it ends with '*', or their end if it begins with it.
+// A pattern is a name, or the beginning of names if it ends with '*', or their end if it begins
+// with '*'.
 bool Fits(std::string_view name, std::string_view pattern) {
   if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
   return pattern.starts_with('*') ? name.ends_with(pattern.substr(1)) : name == pattern;
@@ -53,7 +54,7 @@ constexpr auto kOfTheSubmitHost = std::to_array<std::string_view>(
      "TERM", "TERM_*", "TERMCAP", "COLORTERM", "COLUMNS", "LINES", "LS_COLORS", "DISPLAY",
      "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_*", "SSH_*", "DBUS_*", "SUDO_*", "MAIL", "OLDPWD",
      "LANG", "LANGUAGE", "LC_*", "TMPDIR", "TMP", "TEMP",
-     // Slurm's: libraries take them for a sign that it is there.
+     // These are Slurm's: libraries take them as a sign that Slurm is there.
      "SLURM_*", "SBATCH_*", "SRUN_*", "PYXIS_*", "BASH_*"});
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The variables of a shell that a batch script takes along from where it was submitted: the file
-// that has them, and what each kind of cluster does with them.
+// Handles the variables of a shell that a batch script takes along from where it was submitted: the
+// file that has them, and what each kind of cluster does with them.
 #ifndef MUSTER_PROTO_CONTRACT_SHELL_ENVIRONMENT_H_
 #define MUSTER_PROTO_CONTRACT_SHELL_ENVIRONMENT_H_
 
@@ -14,14 +14,14 @@
 
 namespace muster::contract {
 
-// Most bytes of a file: a program gets some 2 MiB of variables and arguments together, and the
-// largest module systems set a few 10 KiB.
+// A file has at most this many bytes: a program gets some 2 MiB of variables and arguments
+// together, and the largest module systems set a few 10 KiB.
 inline constexpr size_t kMaxShellBytes = 256 << 10;
 // Most variables that --export names.
 inline constexpr int kMaxNamedVariables = 1000;
 
-// The variable that says where the user stood who submitted the script, if it starts elsewhere. An
-// agent of Slurm sets it for the script.
+// This variable says where the user was who submitted the script, if it starts elsewhere. An agent
+// of Slurm sets it for the script.
 inline constexpr std::string_view kSubmitDirectory = "SLURM_SUBMIT_DIR";
 
 // Values by name.

@@ -1,4 +1,4 @@
-// The error of a signal to one job, as a status and as a message. Pure.
+// Makes the error of a signal to one job, as a status and as a message. Pure.
 #ifndef MUSTER_PROTO_CONTRACT_SIGNAL_ERROR_H_
 #define MUSTER_PROTO_CONTRACT_SIGNAL_ERROR_H_
 

@@ -18,14 +18,14 @@ namespace {
 // Options that shape the allocation or when it comes. Others have a field of their own, or would
 // take away what Muster relies on: the job's name, its files, its environment, its script.
 //
-// Options that shape the allocation take the place of fields: of jobs whose tasks Slurm is to
-// spread over nodes, where the cores are those of one task, and of batch scripts, whose options
+// Options that shape the allocation take the place of fields for jobs whose tasks Slurm is to
+// spread over nodes, where the cores are those of one task, and for batch scripts, whose options
 // Slurm gets as they were written.
 struct ExtraOption {
   std::string_view name;
   bool has_value;
   std::string_view only = {};  // the one value that it may have; empty: any
-  // Any value, but with a batch script only; without one it may have `only`.
+  // A batch script may have any value; a job without one may have `only`.
   bool is_of_script = false;
 };
 constexpr std::array kExtraOptions = {
@@ -149,7 +149,7 @@ bool IsJobOfSlurm(std::string_view text) {
   return IsNumber(text.substr(0, end)) && (end == text.npos || IsNumber(text.substr(end + 1)));
 }
 
-// "afterok:123:124".
+// Recognises "afterok:123:124".
 bool IsDependency(std::string_view text) {
   const size_t colon = text.find(':');
   if (colon == text.npos) return false;
@@ -159,7 +159,7 @@ bool IsDependency(std::string_view text) {
          AllParts(text.substr(colon + 1), ':', IsJobOfSlurm);
 }
 
-// "nvme:1", "fpga:xilinx:2", but no GPUs.
+// Recognises "nvme:1" and "fpga:xilinx:2", but no GPUs.
 bool IsOtherGres(std::string_view text) {
   const std::string_view name = text.substr(0, text.find(':'));
   return name != "gpu" && AllParts(text, ':', IsWord);

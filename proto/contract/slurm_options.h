@@ -20,7 +20,7 @@ inline constexpr size_t kMaxOptionBytes = 1024;
 // A list, such as a dependency on all jobs that are the tasks of an array.
 inline constexpr size_t kMaxListBytes = 16 << 10;
 inline constexpr uint32_t kMaxTasksPerNode = 10000;
-// More than all priorities that sites compute; Slurm itself takes up to 2147483645.
+// This is more than any priority that sites compute; Slurm itself takes up to 2147483645.
 inline constexpr uint32_t kMaxNice = 1'000'000;
 // A list that a person still writes.
 inline constexpr int kMaxExtraOptions = 32;
@@ -32,7 +32,7 @@ std::vector<std::string_view> ExtraOptionNames();
 
 // The parts of an allocation. Options that shape the same part take the place of its fields.
 enum class AllocationPart { kNone, kTasks, kCores, kMemory, kGres };
-// The part that an option "--name=value" shapes; kNone: none of them.
+// Returns the part that an option "--name=value" shapes; kNone if it shapes none.
 AllocationPart PartOf(std::string_view option);
 // Returns whether an extra option shapes the part.
 bool ShapesPart(const v1::SlurmOptions& slurm, AllocationPart part);
@@ -47,8 +47,8 @@ bool IsTotalOfGpus(const v1::SlurmOptions& slurm);
 // Returns whether slurm.mail_type takes the word.
 bool IsMailType(std::string_view word);
 
-// The extra option that has the broker hold the job from the moment when it accepts it. Slurm
-// itself is never told: a held job is given to no cluster.
+// With this extra option the broker holds the job from the moment when it accepts it. Slurm itself
+// is never told: a held job is given to no cluster.
 inline constexpr std::string_view kHoldOption = "--hold";
 bool IsHeldFromTheStart(const v1::JobSpec& spec);
 
@@ -70,9 +70,9 @@ inline constexpr char kAnyOf = '?';
 // Adds what is wrong with the section, each with its field's path.
 void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors);
 
-// A value of one of sbatch's options; empty is good. A leading '-' could be taken for another
-// option; blanks, quotes and backslashes would change meaning where sbatch splits a line into
-// words.
+// Checks a value of one of sbatch's options; empty is good. A leading '-' could be taken for
+// another option; blanks, quotes and backslashes would change meaning where sbatch splits a line
+// into words.
 void CheckOptionValue(std::string_view field, std::string_view value, FieldErrors* errors);
 
 }  // namespace muster::contract

@@ -1,4 +1,4 @@
-// The start of a job's command on Slurm only: as a batch script, and with a time-out of its own.
+// Says how a job's command starts on Slurm only: as a batch script, and with a time-out of its own.
 #ifndef MUSTER_PROTO_CONTRACT_SLURM_PROGRAM_H_
 #define MUSTER_PROTO_CONTRACT_SLURM_PROGRAM_H_
 

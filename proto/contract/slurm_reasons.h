@@ -1,4 +1,4 @@
-// Slurm's reasons for waiting: the code of each, and plain words for it.
+// Maps Slurm's reasons for waiting to a code each, and to plain words.
 #ifndef MUSTER_PROTO_CONTRACT_SLURM_REASONS_H_
 #define MUSTER_PROTO_CONTRACT_SLURM_REASONS_H_
 
@@ -18,8 +18,8 @@ v1::StateReason SlurmReason(std::string_view word);
 // the number of jobs, and budgets of minutes, mean what they always do.
 v1::StateReason SlurmReasonAlone(std::string_view word);
 
-// The sentence and the remedy as one text, for a message that has no place for facts. Empty for
-// "None".
+// Returns the sentence and the remedy as one text, for a message that has no place for facts. Empty
+// for "None".
 std::string ExplainSlurmReason(std::string_view word);
 
 }  // namespace muster::contract

@@ -1,4 +1,4 @@
-// The answers with which slurmctld refuses a job: its words, what they mean, and what to do. Pure.
+// Lists slurmctld's refusals of jobs: its words, what they mean, and what to do. Pure.
 #ifndef MUSTER_PROTO_CONTRACT_SLURM_REFUSALS_H_
 #define MUSTER_PROTO_CONTRACT_SLURM_REFUSALS_H_
 
@@ -17,8 +17,8 @@ struct SlurmRefusal {
   bool retriable = false;    // it is the site's doing, and passes
 };
 
-// `words`: what follows "Batch job submission failed: ". Null: the table does not know them, and
-// whether slurmctld has the job is not known either.
+// `words` follow "Batch job submission failed: ". Null: the table does not know them, and whether
+// slurmctld has the job is not known either.
 const SlurmRefusal* FindSlurmRefusal(std::string_view words);
 
 // Returns whether other jobs use up the limit on jobs that `limit` names, which passes.

@@ -24,9 +24,9 @@ struct SlurmSignal {
 // it would end the process that waits for it.
 inline constexpr std::string_view kKill = "KILL";
 
-// "[R][B:]SIGNAL[@SECONDS]", the signal by name, with or without SIG, or by number. Nothing if it
-// is none of HUP, INT, QUIT, ABRT, KILL, USR1, USR2, ALRM and TERM: the others stop what waits for
-// the command, or are ignored by it.
+// Reads "[R][B:]SIGNAL[@SECONDS]", with the signal by name, with or without SIG, or by number.
+// Nothing if it is none of HUP, INT, QUIT, ABRT, KILL, USR1, USR2, ALRM and TERM: the others stop
+// what waits for the command, or are ignored by it.
 std::optional<SlurmSignal> ParseSlurmSignal(std::string_view text);
 
 // Returns the text in the form that every sbatch takes.

@@ -1,5 +1,5 @@
-// Slurm's variables that a batch script finds on clusters of other kinds, because their values are
-// known without Slurm.
+// Makes Slurm's variables that a batch script finds on clusters of other kinds, because their
+// values are known without Slurm.
 #ifndef MUSTER_PROTO_CONTRACT_SLURM_VARIABLES_H_
 #define MUSTER_PROTO_CONTRACT_SLURM_VARIABLES_H_
 

@@ -12,7 +12,7 @@
 namespace muster::contract {
 namespace {
 
-// The options of sbatch that slurm.extra_options does not take: they have fields of their own, or
+// slurm.extra_options does not take these options of sbatch: they have fields of their own, or
 // would take away what Muster relies on.
 constexpr std::string_view kOtherOptions[] = {"account",
                                               "array",

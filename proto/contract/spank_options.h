@@ -22,7 +22,7 @@ inline constexpr size_t kMaxSpankNameBytes = 63;
 // Pyxis' is none, and no beginning of one is, because sbatch takes abbreviations.
 bool IsSpankName(std::string_view name);
 
-// The name in "--name=value" or "--name" if it may be a plug-in's; empty: it is none.
+// Returns the name in "--name=value" or "--name" if it may be a plug-in's, or empty.
 std::string_view SpankNameOf(std::string_view option);
 
 // An option of a plug-in that a job sets.

@@ -66,8 +66,8 @@ bool IsMapOfTexts(const FieldDescriptor& field) {
   return field.is_map() && field.message_type()->map_key()->type() == FieldDescriptor::TYPE_STRING;
 }
 
-// The key of a map's entry, which is its first field; protobuf writes it first, and leaves out an
-// empty one.
+// Returns the key of a map's entry. The key is the first field; protobuf writes it first, and
+// leaves out an empty one.
 std::string_view KeyOf(std::string_view entry) {
   constexpr uint64_t kKeyTag = (1U << kTypeBits) | kBytes;
   uint64_t tag = 0;

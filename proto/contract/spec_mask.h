@@ -14,7 +14,7 @@
 
 namespace muster::contract {
 
-// The paths of a mask: more than a spec has fields at its top and in its parts that people ask for.
+// A mask has room for more paths than a spec has fields that people ask for.
 inline constexpr int kMaxMaskPaths = 100;
 
 class SpecMask {
@@ -30,7 +30,7 @@ class SpecMask {
   std::optional<std::string> Cut(std::string_view spec) const;
 
  private:
-  // The fields of a message by number, or the keys of a map; one without either is taken whole.
+  // Fields of a message by number, or keys of a map; a node without either is taken whole.
   struct Node {
     std::map<int, Node> fields;
     std::set<std::string, std::less<>> keys;

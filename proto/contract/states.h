@@ -32,7 +32,7 @@ bool IsLegal(v1::RunState from, v1::RunState to);
 // The state of a job whose latest run is in this state. A LOST run makes its job FAILED.
 v1::JobState JobStateFor(v1::RunState latest_run);
 
-// "RUNNING" for RUN_STATE_RUNNING and so on; what people type and read.
+// Returns "RUNNING" for RUN_STATE_RUNNING and so on, as people type and read it.
 std::string_view Name(v1::JobState state);
 std::string_view Name(v1::RunState state);
 std::string_view Name(v1::EvidenceSource source);

@@ -80,7 +80,7 @@ absl::Status CheckText(std::string_view field, std::string_view text) {
   return absl::OkStatus();
 }
 
-// The kind of a scheme in lower case; false if there is no such scheme.
+// Finds the kind of a scheme in lower case; returns false if there is no such scheme.
 bool KindOf(std::string_view scheme, Kind* kind) {
   if (scheme == "lustre")
     *kind = Kind::kLustre;

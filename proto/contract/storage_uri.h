@@ -1,4 +1,4 @@
-// The places of data: the forms in which people write them, and their paths on a cluster.
+// Reads the places of data in the forms that people write, and finds their paths on a cluster.
 //
 // Texts are taken byte for byte: nothing is decoded ('%20' stays), and no path is looked at. A part
 // ".." is refused rather than worked out, because with a symbolic link in the way it would not lead
@@ -25,8 +25,8 @@ struct StorageUri {
     kRelative,  // "data/train": below some directory
   };
   Kind kind = Kind::kRelative;
-  // Absolute except for kRelative and a kSlurm that begins with a name; no "//", no "." and no '/'
-  // at the end.
+  // It is absolute except for kRelative and a kSlurm that begins with a name, and has no "//", no
+  // "." and no '/' at the end.
   std::string path;
 
   friend bool operator==(const StorageUri&, const StorageUri&) = default;
@@ -45,7 +45,7 @@ struct ClusterStorage {
   std::string cluster;
   // It is true if its nodes see other files than the machines of its users.
   bool is_remote = true;
-  // The directories that hold data, by name: {"lustre": "/lustre", "home": "/home/ann"}. Nothing
+  // The directories that hold data, by name, as {"lustre": "/lustre", "home": "/home/ann"}. Nothing
   // outside them is used. Empty: the operator does not say, and every path may be used.
   std::map<std::string, std::string> roots;
   // The directory from which relative paths go, absolute. Empty: relative paths are refused.

@@ -51,7 +51,7 @@ std::optional<ArrayTask> FindArrayTask(const v1::JobSpec& spec);
 void LeaveArray(v1::JobSpec* spec);
 // A copy that has left its array.
 std::shared_ptr<const v1::JobSpec> WithoutArray(v1::JobSpec spec);
-// The number of the array: that of the job which is its first task.
+// Returns the number of the array, which is the number of its first task's job.
 inline uint64_t ArrayNumber(uint64_t job_id, const ArrayTask& task) { return job_id - task.place; }
 
 // "1-3,7", or "1-13:2" for many tasks that are as far apart, as squeue writes them; the ids rise.

@@ -71,7 +71,7 @@ std::string FormatMillis(uint64_t millis) {
   return text;
 }
 
-// "1h30m" and "90": nanoseconds.
+// Reads "1h30m" and "90" as nanoseconds.
 std::optional<Wide> ParseUnitDuration(std::string_view text) {
   constexpr std::string_view kUnits = "dhms";
   constexpr uint64_t kNanos[] = {86400'000'000'000, 3600'000'000'000, 60'000'000'000,
@@ -110,8 +110,8 @@ std::optional<int64_t> TakeInteger(std::string_view* text) {
   return value;
 }
 
-// "[D-]A[:B[:C]]" in Slurm's way: seconds. The first number may be of any size, the rest are below
-// their limits.
+// Reads "[D-]A[:B[:C]]" in Slurm's way, as seconds. The first number may be of any size, the rest
+// are below their limits.
 std::optional<int64_t> ParseSlurmDuration(std::string_view text) {
   auto number = TakeInteger(&text);
   if (!number) return std::nullopt;
@@ -246,7 +246,7 @@ absl::Status CheckIsNoOddCount(std::string_view text) {
                                         "H100:8",
                                         Quoted(text), word - std::begin(kWords)));
   }
-  // "2xH100"; no type of GPU has such a name.
+  // This is "2xH100", since no type of GPU has such a name.
   const size_t digits = text.find_first_not_of("0123456789");
   if (digits != text.npos && digits > 0 && (text[digits] == 'x' || text[digits] == '*') &&
       digits + 1 < text.size()) {

@@ -40,7 +40,8 @@ constexpr uint64_t kMaxCpuMillis = 10'000'000;
 constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 50;
 constexpr uint64_t kGpuMillis = 1'000;
 constexpr uint64_t kMaxGpuMillis = 1'000'000;
-// A hundred years: Slurm takes any number of days, and some sites have limits of several years.
+// A hundred years are the bound: Slurm takes any number of days, and some sites have limits of
+// several years.
 constexpr int64_t kMaxTimeLimitSeconds = 36500 * int64_t{86400};
 constexpr int32_t kMaxPriority = 1000;
 
@@ -202,7 +203,7 @@ void CheckContainer(const v1::JobSpec& spec, FieldErrors* errors) {
   }
 }
 
-// Data that every cluster could have: paths and URIs that mean the same wherever they are read, or
+// Every cluster could have this data: paths and URIs that mean the same wherever they are read, or
 // a file of a machine, which only a cluster of machines can have (fit.cc of the broker).
 void CheckStorageUri(const std::string& field, const std::string& text, FieldErrors* errors) {
   const absl::StatusOr<StorageUri> uri = ParseStorageUri(field, text);

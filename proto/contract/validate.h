@@ -30,15 +30,15 @@ inline constexpr uint32_t kMaxNodes = 10000;
 inline constexpr uint64_t kMinMemoryBytes = 1 << 20;
 inline constexpr size_t kMaxRequestIdBytes = 128;
 
-// The spec with defaults filled in. Errors, each naming every bad field, its value and the remedy:
-//   INVALID_ARGUMENT with a google.rpc.BadRequest (one FieldViolation for each bad field);
+// The spec with defaults filled in. Each error names every bad field, its value and the remedy:
+//   INVALID_ARGUMENT with a google.rpc.BadRequest (one FieldViolation for each bad field), or
 //   UNIMPLEMENTED with an ErrorInfo {reason: FIELD_NOT_HONOURED, metadata: field} for a field of a
 //   later version.
 absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec);
-// The same in place: the bad fields are added to `errors`, and the result is the other error.
+// Checks in place: adds the bad fields to `errors`, and returns the other error.
 absl::Status FindBadFields(v1::JobSpec* spec, FieldErrors* errors);
 
-// Names of clusters: 1 to 63 characters of a-z, 0-9 and '-', beginning and ending with a letter or
+// A cluster's name has 1 to 63 characters of a-z, 0-9 and '-', and begins and ends with a letter or
 // digit.
 absl::Status ValidateClusterName(std::string_view name);
 absl::Status ValidateRequestId(std::string_view request_id);

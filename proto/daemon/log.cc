@@ -11,8 +11,8 @@
 namespace muster {
 namespace {
 
-// The separator of an event's parts on their way through spdlog; it is replaced in a value that
-// holds it (control characters do not belong into a log).
+// Separates an event's parts on their way through spdlog. It is replaced in a value that holds it,
+// since control characters do not belong into a log.
 constexpr char kSeparator = '\x1f';
 
 std::string Json(std::string_view text) {

@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// The bytes of a file; "-" is standard input. INVALID_ARGUMENT: more than max_bytes, or a
+// Returns the bytes of a file; "-" is standard input. INVALID_ARGUMENT: more than max_bytes, or a
 // directory; NOT_FOUND, PERMISSION_DENIED and so on: it cannot be read. Messages name the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes);
 

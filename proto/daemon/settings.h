@@ -1,5 +1,5 @@
-// Settings of a daemon by name: flag > environment > file > default. `program` is its name,
-// "muster-agent"; errors and variables are named after it.
+// Reads the settings of a daemon by name: flag > environment > file > default. `program` is its
+// name, "muster-agent"; errors and variables are named after it.
 //
 // "machines.cpus" is in the file
 //   machines:

@@ -22,7 +22,7 @@ void MakeForOwnerOnly(const std::string& path) {
   close(fd);
 }
 
-// SQLite reports a full disk under the files beside the database as an error of the disk.
+// SQLite reports a full disk under the files beside the database as a disk error.
 bool IsForWantOfSpace(int code, sqlite3* handle) {
   if ((code & 0xff) != SQLITE_IOERR || handle == nullptr) return false;
   const int error = sqlite3_system_errno(handle);

@@ -1,4 +1,4 @@
-// A thin layer over SQLite: handles that free themselves, and absl::Status instead of codes.
+// Makes a thin layer over SQLite: handles that free themselves, and absl::Status instead of codes.
 //
 // A Database and its Statements belong to one thread at a time (SQLITE_OPEN_NOMUTEX).
 #ifndef MUSTER_PROTO_DAEMON_SQLITE_H_
@@ -80,8 +80,8 @@ class ScopedReset {
   Statement* const statement_;
 };
 
-// The advice for the reader of an error, in the daemon's own words; it is appended to the error
-// after "; ". Empty: nothing is appended, and the caller gives the advice. Static storage.
+// Sets the advice for the reader of an error, in the daemon's own words; it is appended after "; ".
+// Empty: nothing is appended, and the caller gives the advice. Static storage.
 struct DatabaseRemedies {
   std::string_view full;
   std::string_view damaged;

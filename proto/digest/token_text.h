@@ -1,6 +1,6 @@
-// The text of a bearer token: "mst_", 30 random letters and digits (178 bits), and 6 more that are
-// a checksum of those before. The beginning lets scanners find a token that lies where it should
-// not; the checksum tells a mistyped or cut one from a good one without asking the broker.
+// Makes the text of a bearer token: "mst_", 30 random letters and digits (178 bits), and 6 more
+// that are a checksum of those before. The beginning lets scanners find a token that lies where it
+// should not; the checksum tells a mistyped or cut one from a good one without asking the broker.
 #ifndef MUSTER_PROTO_DIGEST_TOKEN_TEXT_H_
 #define MUSTER_PROTO_DIGEST_TOKEN_TEXT_H_
 

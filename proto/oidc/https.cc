@@ -16,7 +16,7 @@ constexpr char kLibrary[] = "libcurl.so.4";
 constexpr std::string_view kCacheControl = "cache-control:";
 constexpr std::string_view kMaxAge = "max-age=";
 
-// The functions of libcurl; null until they are loaded.
+// Holds the functions of libcurl, which are null until they are loaded.
 struct Curl {
   decltype(&curl_global_init) global_init = nullptr;
   decltype(&curl_easy_init) init = nullptr;

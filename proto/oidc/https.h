@@ -20,7 +20,7 @@
 namespace muster::oidc {
 
 inline constexpr int kHttpOk = 200;
-// Bytes of an answer: some hundred times what a provider sends.
+// An answer has at most this many bytes, some hundred times what a provider sends.
 inline constexpr size_t kMaxAnswerBytes = 256 << 10;
 // The time of one exchange, and of its connection.
 inline constexpr absl::Duration kTimeout = absl::Seconds(10);

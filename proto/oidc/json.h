@@ -1,4 +1,4 @@
-// JSON of others: tokens, and what a provider answers. Pure; any thread.
+// Reads JSON of others: tokens, and what a provider answers. Pure; any thread.
 #ifndef MUSTER_PROTO_OIDC_JSON_H_
 #define MUSTER_PROTO_OIDC_JSON_H_
 
@@ -16,7 +16,7 @@ inline constexpr int kMaxJsonDepth = 16;
 // readers might see two different things, or it is nested too deeply.
 std::optional<nlohmann::json> ParseObject(std::string_view text);
 
-// The member of this name if it is a text that is not empty; empty otherwise.
+// Returns the member of this name if it is a text that is not empty, and empty otherwise.
 std::string TextMember(const nlohmann::json& object, const char* name);
 
 }  // namespace muster::oidc

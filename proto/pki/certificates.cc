@@ -17,7 +17,7 @@
 namespace muster::pki {
 namespace {
 
-// 159 random bits: a serial has 20 bytes at most and no sign.
+// A serial has 20 bytes at most and no sign, which leaves 159 random bits.
 constexpr int kSerialBits = 159;
 constexpr size_t kMaxNameBytes = 253;
 
@@ -52,7 +52,7 @@ void SetName(X509* certificate, std::string_view common_name) {
                                   static_cast<int>(common_name.size()), -1, 0) == 1);
 }
 
-// `value` in OpenSSL's language for extensions; no part of it may come from outside unchecked.
+// `value` is in OpenSSL's language for extensions; no part of it may come from outside unchecked.
 void Extend(X509* certificate, X509* issuer, int kind, const std::string& value) {
   X509V3_CTX context;
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);

@@ -1,6 +1,6 @@
-// Keys and certificates as PEM: a CA of one broker, the broker's own certificate, and those of the
-// clusters, which agents ask for. Pure except for the random numbers of keys and serials; any
-// thread. All keys are EC P-256.
+// Makes keys and certificates as PEM: a CA of one broker, the broker's own certificate, and those
+// of the clusters, which agents ask for. Pure except for the random numbers of keys and serials;
+// any thread. All keys are EC P-256.
 //
 // A cluster's certificate names it twice: as its subject's CN, for people, and as the URI
 // muster://cluster/NAME, which alone counts.

@@ -1,5 +1,5 @@
-// The token of an invitation: a secret, and the fingerprint of the CA by which an agent knows the
-// broker before it trusts anything else. Pure except for the random number.
+// Writes and reads the token of an invitation: a secret, and the fingerprint of the CA by which an
+// agent knows the broker before it trusts anything else. Pure except for the random number.
 #ifndef MUSTER_PROTO_PKI_JOIN_TOKEN_H_
 #define MUSTER_PROTO_PKI_JOIN_TOKEN_H_
 

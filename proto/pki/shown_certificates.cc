@@ -39,7 +39,7 @@ bool Connect(BIO* bio, absl::Time deadline) {
   return true;
 }
 
-// "head.lab" of "head.lab:7443", "::1" of "[::1]:7443".
+// Returns "head.lab" for "head.lab:7443", and "::1" for "[::1]:7443".
 std::string_view HostIn(std::string_view place) {
   std::string_view host = place.substr(0, place.rfind(':'));
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);

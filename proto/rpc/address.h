@@ -16,13 +16,13 @@ struct Address {
   std::string unix_path;    // of a Unix socket; empty for TCP
   std::string origin = {};  // who named it, for messages; empty: no matter
   bool is_tls = false;      // over a network, where the broker shows a certificate
-  // The CAs, as PEM, of which one has signed that certificate; the caller adds them.
+  // The CAs, as PEM; one of them has signed that certificate. The caller adds them.
   std::string ca = {};
 };
 
-// "unix:PATH", "HOST:PORT" or "tls:HOST:PORT", where HOST is a name, an IPv4 address or an IPv6
-// address in brackets and PORT is 1 to 65535. INVALID_ARGUMENT that quotes the text and shows the
-// forms.
+// Reads "unix:PATH", "HOST:PORT" or "tls:HOST:PORT", where HOST is a name, an IPv4 address or an
+// IPv6 address in brackets and PORT is 1 to 65535. INVALID_ARGUMENT that quotes the text and shows
+// the forms.
 absl::StatusOr<Address> ParseAddress(std::string_view text);
 
 }  // namespace muster::rpc

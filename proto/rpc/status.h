@@ -1,4 +1,4 @@
-// Status on the wire: an absl::Status with its google.rpc details as a grpc::Status, and back.
+// Converts an absl::Status with its google.rpc details to a grpc::Status, and back.
 #ifndef MUSTER_PROTO_RPC_STATUS_H_
 #define MUSTER_PROTO_RPC_STATUS_H_
 

@@ -2,7 +2,7 @@
 // Finish.
 //
 // gRPC allows one outstanding write for a stream, and its reactions run on any thread. This class
-// is the one place that keeps to that: all methods may be called from any thread.
+// alone sees to that: all methods may be called from any thread.
 #ifndef MUSTER_PROTO_RPC_STREAM_WRITER_H_
 #define MUSTER_PROTO_RPC_STREAM_WRITER_H_
 
@@ -70,7 +70,7 @@ class StreamWriter {
     if (queue_.empty()) FinishIfDue();
   }
 
-  // Call from OnDone before freeing the writer: waits until no other thread is inside it.
+  // Waits until no other thread is inside. Call it from OnDone before freeing the writer.
   void AwaitIdle() { const MutexLock lock(mutex_); }
 
   // Tells whether nothing is taken any more, whether or not there is room.

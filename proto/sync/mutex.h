@@ -1,7 +1,7 @@
-// A mutex that clang's thread-safety analysis understands, over the standard library's: members
-// that are ABSL_GUARDED_BY one can be used only while it is held, or tests/lint fails. absl::Mutex
-// has the same annotations, but the release of Debian 12 measures its waits by the wall clock, and
-// a change of the time of day must not lengthen or shorten a wait.
+// Provides a mutex that clang's thread-safety analysis understands, over the standard library's.
+// Members that are ABSL_GUARDED_BY one can be used only while it is held, or tests/lint fails.
+// absl::Mutex has the same annotations, but the release of Debian 12 measures its waits by the wall
+// clock, and a change of the time of day must not lengthen or shorten a wait.
 //
 // Analysis: https://clang.llvm.org/docs/ThreadSafetyAnalysis.html
 #ifndef MUSTER_PROTO_SYNC_MUTEX_H_

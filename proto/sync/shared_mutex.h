@@ -1,5 +1,5 @@
-// A mutex that readers share and a writer has alone, for clang's thread-safety analysis: see
-// mutex.h. Nobody waits on it for a condition.
+// Provides a mutex that readers share and a writer has alone, for clang's thread-safety analysis:
+// see mutex.h. Nobody waits on it for a condition.
 #ifndef MUSTER_PROTO_SYNC_SHARED_MUTEX_H_
 #define MUSTER_PROTO_SYNC_SHARED_MUTEX_H_
 
