@@ -9,7 +9,7 @@
 
 namespace muster::broker {
 
-// Unspecified: no role of people.
+// Returns unspecified for a role that people cannot have.
 v1::AccessRole RoleToWire(auth::Role role);
 // Nothing: the number is none of a role.
 std::optional<auth::Role> RoleFromWire(v1::AccessRole role);

@@ -1,5 +1,5 @@
-// The beginning of each stream that an agent opens beside its connection: both sides speak the same
-// protocol, and the agent is the one that speaks for its cluster.
+// Begins each stream that an agent opens beside its connection: checks that both sides speak the
+// same protocol, and that the agent is the one that speaks for its cluster.
 #ifndef MUSTER_BROKER_APP_AGENT_STREAMS_H_
 #define MUSTER_BROKER_APP_AGENT_STREAMS_H_
 

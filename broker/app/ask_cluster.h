@@ -31,8 +31,8 @@ struct ClusterAnswer {
 };
 using ClusterAnswerDone = std::function<void(absl::StatusOr<ClusterAnswer>)>;
 
-// `client_deadline`: the client waits no longer than until then. `done` is called once. NOT_FOUND:
-// no such cluster; UNAVAILABLE: its agent is not connected, or went away; DEADLINE_EXCEEDED: it did
+// The client waits no longer than until `client_deadline`. `done` is called once. NOT_FOUND: no
+// such cluster; UNAVAILABLE: its agent is not connected, or went away; DEADLINE_EXCEEDED: it did
 // not answer in time. Does not block.
 void AskCluster(const Services& services, const std::string& cluster,
                 agent::v1::AgentQuestion question, absl::Duration patience,

@@ -17,8 +17,8 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// The fields of requests that are recorded, by their names in any request. All of them name
-// something; none may ever hold a secret, a program or an environment.
+// These fields of requests are recorded, by their names in any request. All of them name something;
+// none may ever hold a secret, a program or an environment.
 constexpr const char* kNamingFields[] = {
     "name", "id",   "user",   "role",          "cluster", "project", "filter", "sha256",
     "run",  "rank", "offset", "validate_only", "kind",    "signal",  "target", "drain"};
@@ -112,8 +112,8 @@ std::vector<uint64_t> IdsOf(const Message& message) {
   return ids;
 }
 
-// The cluster and the number of the token that an answer gives out. The token of an invitation is
-// a text, and a secret.
+// Returns the cluster and the number of the token that an answer gives out. The token of an
+// invitation is a text, and a secret.
 std::vector<std::string> GivenOut(const Message& answer) {
   const SetFields fields(answer);
   std::vector<std::string> parts;
@@ -129,7 +129,7 @@ std::vector<std::string> GivenOut(const Message& answer) {
   return parts;
 }
 
-// "name=\"ada\"", of each naming field that is set; `prefix` goes before the field's name.
+// Returns "name=\"ada\"" for each naming field that is set; `prefix` goes before the field's name.
 std::vector<std::string> NamesIn(const Message& message, std::string_view prefix) {
   const SetFields fields(message);
   std::vector<std::string> parts;

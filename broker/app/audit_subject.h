@@ -23,11 +23,11 @@ inline constexpr size_t kMaxAuditedTargetBytes = 1024;
 class AuditSubject {
  public:
   void AddRequest(const google::protobuf::Message& request);
-  // The jobs of the answer, if it has some, take the place of those of the request; a cluster or a
-  // token that it gives out is named.
+  // The jobs of the answer, if it has any, replace those of the request; a cluster or a token that
+  // it gives out is named.
   void AddAnswer(const google::protobuf::Message& answer);
 
-  // "3,7-9"; empty: no job.
+  // Returns "3,7-9", or empty for no job.
   std::string Jobs() const;
   // NAME=VALUE, with spaces between.
   const std::string& target() const { return target_; }

@@ -30,8 +30,8 @@ constexpr std::string_view kReads[] = {
     "UsageService.GetUsage",
 };
 constexpr std::string_view kLogReads[] = {"JobsService.ListLogs", "JobsService.ReadLog"};
-// Jobs and files: thousands in a second. The rest are few, and somebody may ask months later who
-// opened the door.
+// Calls for jobs and files come by the thousand in a second. The rest are few, and somebody may ask
+// months later who opened the door.
 constexpr std::string_view kFrequent[] = {
     "JobsService.SubmitJob",
     "JobsService.SubmitJobs",

@@ -15,7 +15,7 @@ enum class AuditRule : uint8_t {
   kBeforeAnswer,  // and here before it
 };
 
-// The name of a call in the audit log: "JobsService.SubmitJob" of
+// Returns the name of a call in the audit log: "JobsService.SubmitJob" for
 // "/muster.v1.JobsService/SubmitJob".
 std::string AuditedAction(std::string_view method);
 

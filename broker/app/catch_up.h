@@ -20,7 +20,7 @@ namespace muster::broker {
 
 class CatchUp {
  public:
-  // `jobs` empty: those that the filter takes, at each step by what they were before and after it.
+  // Without `jobs` it tells of those that the filter takes, by what they were around each step.
   CatchUp(const store::Store* store, store::KindOfCluster kind_of, store::Scope scope,
           std::vector<uint64_t> jobs, contract::Filter filter)
       : store_(store),
@@ -66,7 +66,7 @@ class CatchUp {
   const std::vector<uint64_t> jobs_;
   const contract::Filter filter_;
   absl::flat_hash_map<uint64_t, store::StepsSoFar> pasts_;  // of jobs, up to their last step here
-  // The change up to which pages were read: pasts_ know nothing of later ones that were read
+  // Pages were read up to this change: pasts_ know nothing of later ones that were read
   // elsewhere.
   uint64_t read_up_to_ = 0;
 };

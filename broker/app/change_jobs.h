@@ -35,7 +35,7 @@ using ChangeDone = std::function<void(absl::StatusOr<ChangedJobs>)>;
 
 // `done` is called once, on any thread. Does not block. An error means that nothing was changed;
 // once something was changed, the answer is OK. A job that a filter takes is changed only if it has
-// not changed since.
+// not changed since it was chosen.
 void ChangeJobs(const Principal& principal, const Services& services, ChangeRequest request,
                 ChangeDone done);
 

@@ -15,8 +15,8 @@ namespace muster::broker {
 using CheckClusterDone = std::function<void(absl::StatusOr<v1::CheckClusterResponse>)>;
 using DescribeClusterDone = std::function<void(absl::StatusOr<v1::DescribeClusterResponse>)>;
 
-// `client_deadline`: nobody waits for the answer after it. `done` is called once, on any thread;
-// the errors are AskCluster's. Neither blocks.
+// Nobody waits for the answer after `client_deadline`. `done` is called once, on any thread; the
+// errors are AskCluster's. Neither blocks.
 void CheckCluster(const Principal& principal, const Services& services,
                   const v1::CheckClusterRequest& request, absl::Time client_deadline,
                   CheckClusterDone done);

@@ -25,7 +25,7 @@ absl::StatusOr<v1::RevokeClusterResponse> RevokeCluster(const Principal& princip
 // The token is the caller's right.
 absl::StatusOr<agent::v1::EnrollResponse> Enroll(const Services& services,
                                                  const agent::v1::EnrollRequest& request);
-// `peer`: the caller by its certificate; none: it has none.
+// `peer` is the caller by its certificate; nothing if it has none.
 absl::StatusOr<agent::v1::RenewResponse> Renew(const std::optional<ClusterPeer>& peer,
                                                const Services& services,
                                                const agent::v1::RenewRequest& request);

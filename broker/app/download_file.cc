@@ -17,7 +17,8 @@
 namespace muster::broker {
 namespace {
 
-// Pieces that are read ahead of the client, so that the disk and the network work at the same time.
+// This many pieces are read ahead of the client, so that the disk and the network work at the same
+// time.
 constexpr int kFilePiecesPerStep = 2;
 
 absl::Status CheckFileRequest(const v1::DownloadFileRequest& request) {

@@ -49,7 +49,7 @@ absl::Status SendsNone(const v1::Cluster& cluster, const v1::Run& run) {
                          {{"cluster", cluster.name()}});
 }
 
-// The run that the request names, which is there; 0: the latest.
+// Returns the run that the request names, which exists; 0 stands for the latest.
 const v1::Run& RunOf(const v1::Job& job, const v1::FetchFilesRequest& request) {
   const int number = request.run() == 0 ? job.runs_size() : static_cast<int>(request.run());
   return job.runs(number - 1);

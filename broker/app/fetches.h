@@ -1,4 +1,4 @@
-// Files of runs on their way to clients: knows which stream of an agent belongs to which call.
+// Brings files of runs to clients: knows which stream of an agent belongs to which call.
 //
 // Any thread may use it. A ticket is taken by the agent's stream that names it, once.
 #ifndef MUSTER_BROKER_APP_FETCHES_H_
@@ -23,15 +23,15 @@ inline constexpr size_t kMaxFetches = 64;
 
 // The times that a client waits.
 struct FetchBounds {
-  // The time from the call to the agent's first message: the agent dials the broker at once.
+  // An agent's first message comes within this of the call: it dials the broker at once.
   absl::Duration begin_patience = absl::Seconds(30);
-  // The time between two pieces, on either side: a client that takes nothing holds a thread of the
-  // agent, and an agent whose file system hangs holds the client. It is longer than an agent waits
-  // for a host, so that the agent can say which host is silent.
+  // Two pieces are at most this far apart, on either side: a client that takes nothing holds a
+  // thread of the agent, and an agent whose file system hangs holds the client. It is longer than
+  // an agent waits for a host, so that the agent can say which host is silent.
   absl::Duration max_silence = absl::Seconds(60);
 };
 
-// The source of the pieces: an agent's stream. Any thread; no method is called with locks held.
+// Gives the pieces: an agent's stream. Any thread; no method is called with locks held.
 class FileFeed {
  public:
   virtual ~FileFeed() = default;
@@ -41,7 +41,7 @@ class FileFeed {
   virtual void Close(const absl::Status& status) = 0;
 };
 
-// The destination of the pieces: a client's call. Any thread; no method is called with locks held.
+// Takes the pieces: a client's call. Any thread; no method is called with locks held.
 class FileTaker {
  public:
   virtual ~FileTaker() = default;

@@ -11,13 +11,13 @@
 namespace muster::broker {
 namespace {
 
-// Pause between two passes: each looks at every unfinished job and every file.
+// Two passes are this far apart, because each looks at every unfinished job and every file.
 constexpr std::chrono::minutes kPause{10};
-// Jobs in one step; most name a tree that was seen before.
+// One step takes this many jobs; most name a tree that was seen before.
 constexpr int kJobsPerStep = 100;
 // One step takes so many files, which is some 5 ms.
 constexpr int kFilesPerStep = 1000;
-// One list of all these states: a job whose state changes meanwhile is in it once.
+// One list has all these states, so that a job whose state changes meanwhile is in it once.
 constexpr std::string_view kUnfinished =
     "state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED";
 

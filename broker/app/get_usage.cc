@@ -24,9 +24,10 @@ using google::protobuf::util::TimeUtil;
 
 constexpr int64_t kDefaultDays = 30;
 constexpr int64_t kSecondsOfDay = int64_t{24} * 3600;
-// Rows of an answer, at about 100 B each: less than the 4 MiB that gRPC's clients take by default.
+// An answer has at most this many rows, at about 100 B each: less than the 4 MiB that gRPC's
+// clients take by default.
 constexpr size_t kMaxRows = 10'000;
-// Rows of the store for them: each may have several types of GPUs.
+// The store reads at most this many rows for them, as each may have several types of GPUs.
 constexpr size_t kMaxStoredRows = 100'000;
 
 google::protobuf::Timestamp BeginOf(int64_t day) {

@@ -1,4 +1,4 @@
-// The use case: tells what projects, their users and clusters have used.
+// Tells what projects, their users and clusters have used.
 #ifndef MUSTER_BROKER_APP_GET_USAGE_H_
 #define MUSTER_BROKER_APP_GET_USAGE_H_
 

@@ -132,7 +132,7 @@ absl::Status NoSuchToken(uint64_t id) {
                          fmt::format("you have no token {}; muster token list shows them", id));
 }
 
-// A person who has left can no longer log in, and a token of theirs must not outlive that.
+// A person who has left can no longer log in, and no token of theirs may outlive that.
 absl::Status OutlivesLogin(const Principal& principal) {
   return contract::Error(
       absl::StatusCode::kPermissionDenied, "TOKEN_OUTLIVES_LOGIN",

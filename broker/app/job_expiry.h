@@ -24,9 +24,9 @@ namespace muster::broker {
 class JobExpiry {
  public:
   struct Options {
-    // The time that jobs are kept after their end; zero: for ever.
+    // Jobs are kept for this time after their end; zero means for ever.
     absl::Duration retention = absl::Hours(24 * 90);
-    // The time that their request ids are remembered: no job is deleted before its request id is
+    // Their request ids are remembered for this time: no job is deleted before its request id is
     // forgotten, because a repeat is answered with its number.
     absl::Duration request_memory = absl::Hours(24);
   };

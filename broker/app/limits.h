@@ -10,7 +10,7 @@
 namespace muster::broker {
 
 inline constexpr int kMaxJobsPerCall = 1000;  // jobs to watch, change or run again
-// Jobs to submit: an array comes whole.
+// One call submits at most this many jobs, because an array comes whole.
 inline constexpr int kMaxSubmitsPerCall = contract::kMaxArrayTasks;
 inline constexpr int kDefaultPageSize = 100;
 inline constexpr int kMaxPageSize = 1000;

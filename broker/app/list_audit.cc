@@ -19,7 +19,7 @@ namespace {
 
 using google::protobuf::util::TimeUtil;
 
-// Records that one call looks at: about a tenth of a second.
+// One call looks at no more records than this, which takes about a tenth of a second.
 constexpr size_t kMaxRead = 50'000;
 
 v1::AuditRecord ToWire(audit::Record record) {

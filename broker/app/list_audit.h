@@ -11,7 +11,7 @@
 
 namespace muster::broker {
 
-// Both wait for the disk; the second one reads the whole log.
+// Both wait for the disk, and the second one reads the whole log.
 absl::StatusOr<v1::ListAuditRecordsResponse> ListAuditRecords(
     const Principal& principal, const Services& services,
     const v1::ListAuditRecordsRequest& request);

@@ -14,7 +14,7 @@ namespace muster::broker {
 
 using PlanJobDone = std::function<void(absl::StatusOr<v1::PlanJobResponse>)>;
 
-// `client_deadline`: nobody waits for the answer after it. `done` is called once, on any thread.
+// Nobody waits for the answer after `client_deadline`. `done` is called once, on any thread.
 // UNAVAILABLE, NO_CLUSTER_CONNECTED; an agent that does not answer is a failed check of its plan.
 // Does not block.
 void PlanJob(const Principal& principal, const Services& services,

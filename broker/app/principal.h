@@ -1,4 +1,4 @@
-// The caller of a use case; the first parameter of each.
+// Describes the caller of a use case, which is the first parameter of each.
 #ifndef MUSTER_BROKER_APP_PRINCIPAL_H_
 #define MUSTER_BROKER_APP_PRINCIPAL_H_
 
@@ -31,8 +31,8 @@ struct Principal {
   Role role = Role::kNone;
   // May speak for clusters too, without a certificate.
   bool is_agent = false;
-  // The credential that may end before its streams: of kToken, and of kOidc, where it has no number
-  // and no file knows it; else null.
+  // The credential that may end before its streams. It is set for kToken, and for kOidc, where it
+  // has no number and no file knows it; else it is null.
   std::shared_ptr<const auth::Token> token{};
   // The answer to whatever the principal asks, if its credential was not accepted, or if it calls
   // too often.

@@ -186,7 +186,7 @@ bool AllowsImage(const std::string& allowed, std::string_view image) {
   if (!parsed.ok() || HasDots(parsed->path)) return false;
   const std::string name = parsed->is_file() ? parsed->path : contract::OciReference(*parsed);
   if (!name.starts_with(allowed)) return false;
-  // Whole parts of a name alone: who has "nvidia" has not "nvidia-labs".
+  // A name matches by whole parts alone: a project that has "nvidia" does not have "nvidia-labs".
   constexpr std::string_view kEnds = "/:@";
   return name.size() == allowed.size() || kEnds.find(name[allowed.size()]) != kEnds.npos ||
          kEnds.find(allowed.back()) != kEnds.npos;

@@ -20,7 +20,7 @@ uint32_t TakeWeight(uint32_t weight, contract::FieldErrors* errors);
 contract::Quota TakeQuota(const std::string& field, const v1::Quota& quota,
                           contract::FieldErrors* errors);
 
-// Checks that `parent` can be the parent of the project `name`; an empty one can.
+// Checks that `parent` can be the parent of the project `name`. An empty one can.
 absl::Status CheckParent(const auth::ProjectTable& projects, const std::string& name,
                          const std::string& parent);
 // FAILED_PRECONDITION, PROJECT_HAS_CHILDREN: the project cannot be archived.

@@ -148,7 +148,7 @@ absl::Status NoSuchProject(std::string_view name) {
 
 // ---- changes
 
-// The caller, who may change the project; `event` goes into the log.
+// Holds the caller, who may change the project, and the `event` for the log.
 struct ProjectChange {
   const Principal& principal;
   const Services& services;

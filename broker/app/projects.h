@@ -1,4 +1,4 @@
-// The projects of jobs: who is a member of each, and what its jobs may use.
+// Manages the projects of jobs: who is a member of each, and what its jobs may use.
 #ifndef MUSTER_BROKER_APP_PROJECTS_H_
 #define MUSTER_BROKER_APP_PROJECTS_H_
 
@@ -22,8 +22,8 @@ absl::StatusOr<v1::ListProjectsResponse> ListProjects(const Principal& principal
                                                       const Services& services,
                                                       const v1::ListProjectsRequest& request);
 
-// These wait for the disk; call them on one thread. `done` is called once, on any thread, when the
-// change is on disk and placement goes by it.
+// These functions wait for the disk; call them on one thread. `done` is called once, on any thread,
+// when the change is on disk and placement goes by it.
 void CreateProject(const Principal& principal, const Services& services,
                    const v1::CreateProjectRequest& request,
                    ProjectDone<v1::CreateProjectResponse> done);

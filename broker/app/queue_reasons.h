@@ -15,14 +15,14 @@ namespace muster::broker {
 // The specs that jobs have, if they have any.
 enum class SpecsRead { kWhole, kInPart };
 
-// Most different jobs that one answer explains: each is checked against all clusters.
+// One answer explains at most this many different jobs, as each is checked against all clusters.
 inline constexpr size_t kMaxExplained = 20;
-// Most jobs that others depend on and that one answer looks at: each is a read.
+// One answer looks at no more jobs than this that others depend on, as each costs a read.
 inline constexpr size_t kMaxLookedUp = 2'000;
 
 // Adds the reason to those of `jobs` that wait for a cluster or for other jobs, but not to jobs
 // that are held or wait for the time of their next run. Jobs that are alike wait for the same
-// reason; once kMaxExplained different ones are explained, other jobs get no reason. Call it on a
+// reason. Once kMaxExplained different ones are explained, other jobs get no reason. Call it on a
 // thread that may read the store, which has the specs of jobs that come without one. `scope`: the
 // caller's.
 void AddQueueReasons(const Services& services, const store::Scope& scope,

@@ -23,7 +23,8 @@ namespace {
 
 // The most bytes of one message, as the API promises.
 constexpr size_t kPieceBytes = 64 << 10;
-// Bytes that are read ahead of the client, so that the disk and the network work at the same time.
+// This many bytes are read ahead of the client, so that the disk and the network work at the same
+// time.
 constexpr size_t kBytesPerStep = 4 * kPieceBytes;
 constexpr size_t kLogPiecesPerStep = 64;
 // A search for the last lines is split into steps of this size, so that other streams get their

@@ -1,4 +1,4 @@
-// The threads on which use cases read the store, and the places of calls that wait for them.
+// Owns the threads on which use cases read the store, and the places of calls that wait for them.
 #ifndef MUSTER_BROKER_APP_READERS_H_
 #define MUSTER_BROKER_APP_READERS_H_
 
@@ -34,9 +34,9 @@ class Readers {
   virtual absl::Status Refusal() const { return ReadersBusy(); }
 };
 
-// A place for the answer to a call that changes something, taken before the change: a change that
-// is on disk is answered with OK, however many calls read the store by then. An unused place is
-// given back.
+// Holds a place for the answer to a call that changes something. It is taken before the change, so
+// that a change on disk is answered with OK, however many calls read the store by then. An unused
+// place is given back.
 class AnswerPlace {
  public:
   // Returns null if too many calls wait. Then nothing may be changed, see Refusal.

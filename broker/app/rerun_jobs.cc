@@ -31,7 +31,7 @@
 namespace muster::broker {
 namespace {
 
-// Bytes of all specs of one call together; as much as one SubmitJobs may have.
+// The specs of one call have at most this many bytes together, as many as one SubmitJobs may have.
 constexpr size_t kMaxSpecBytes = 16 << 20;
 
 absl::Status CheckRequest(const v1::RerunJobsRequest& request) {

@@ -22,7 +22,7 @@ struct Right {
   Reach reach;
 };
 
-// The place of a role: the whole broker, or a project.
+// A role is over the whole broker or over a project.
 enum class Over : uint8_t { kBroker, kProject };
 
 // A role over the whole broker may do only what this table lists.
@@ -190,7 +190,7 @@ std::optional<Reach> ReachOf(Over over, Role role, UseCase use_case) {
   return std::nullopt;
 }
 
-// A column of a table: what the role may do with the calls' jobs.
+// Returns a cell of a table: what the role may do with the calls' jobs.
 std::string Cell(Over over, Role role, UseCase use_case) {
   const std::optional<Reach> reach = ReachOf(over, role, use_case);
   return !reach ? " no |" : *reach == Reach::kAll ? " yes |" : " own |";

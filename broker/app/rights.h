@@ -70,7 +70,7 @@ bool Allows(Role role, bool in_project, UseCase use_case, Relation relation);
 // Returns whether `role` may do all that `other` may, with at least the same jobs.
 bool Includes(Role role, Role other);
 
-// The tables of calls and roles, over the whole broker and in a project, as Markdown, for
+// Returns the tables of calls and roles, over the whole broker and in a project, as Markdown for
 // docs/rights.md.
 std::string RightsTable();
 

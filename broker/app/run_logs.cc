@@ -14,7 +14,7 @@
 namespace muster::broker {
 namespace {
 
-// The API states this bound: two logs for each of 10,000 ranks.
+// The API states this bound, which is two logs for each of 10,000 ranks.
 constexpr int kMaxListedLogs = 20'000;
 
 absl::Time ToTime(const google::protobuf::Timestamp& time) {

@@ -29,7 +29,7 @@ namespace {
 
 using secrets::OwnerKind;
 
-// The secret that a name stands for in a job: the user's own, or else the project's.
+// Finds the secret that a name stands for in a job: the user's own, or else the project's.
 std::optional<secrets::Record> FindSecret(const Services& services, const std::string& user,
                                           const v1::JobSpec& spec, const std::string& name) {
   auto own = services.secrets->Find({OwnerKind::kUser, user, name});

@@ -1,5 +1,5 @@
-// The secrets of jobs: looked for at a submit, told to the agent that launches a run, and removed
-// when they were for one job that has ended.
+// Handles the secrets of jobs: looks for them at a submit, tells them to the agent that launches a
+// run, and removes them when they were for one job that has ended.
 #ifndef MUSTER_BROKER_APP_RUN_SECRETS_H_
 #define MUSTER_BROKER_APP_RUN_SECRETS_H_
 

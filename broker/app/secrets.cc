@@ -90,7 +90,7 @@ void LogSecret(std::string_view event, const secrets::Id& id, const Principal& b
             {"by_token", by.token ? fmt::format("{}", by.token->record().id) : ""}});
 }
 
-// The place of a secret in the list, for page_token: "KIND OWNER/NAME". A name has no '/'.
+// Returns the place of a secret in the list, for page_token: "KIND OWNER/NAME". A name has no '/'.
 std::string PlaceOf(const secrets::Id& id) {
   return fmt::format("{}{}/{}", id.kind == OwnerKind::kUser ? 'u' : 'p', id.owner, id.name);
 }

@@ -1,4 +1,4 @@
-// The secrets of people and projects: names go out, values only in.
+// Manages the secrets of people and projects: names go out, and values only go in.
 #ifndef MUSTER_BROKER_APP_SECRETS_H_
 #define MUSTER_BROKER_APP_SECRETS_H_
 

@@ -44,7 +44,7 @@ absl::Status SendsNone(const v1::Cluster& cluster, uint64_t job) {
       {{"cluster", cluster.name()}});
 }
 
-// The signal to one job: the question, and its place in the answer.
+// Holds the signal to one job: the question, and its place in the answer.
 struct Order {
   size_t index = 0;
   agent::v1::AgentQuestion question;

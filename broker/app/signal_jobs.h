@@ -15,10 +15,10 @@
 
 namespace muster::broker {
 
-// Jobs in one call, as the proto states: each is a question to an agent and a call of its
-// scheduler.
+// One call has at most this many jobs, as the proto states: each is a question to an agent and a
+// call of its scheduler.
 inline constexpr int kMaxSignaledJobs = 100;
-// The time that an agent has for one signal: a call of its scheduler, or of each host of the run.
+// The time that an agent has for a signal: one call of its scheduler, or of each host of it.
 inline constexpr absl::Duration kSignalPatience = absl::Seconds(30);
 // Questions about signals that an agent has at a time: they leave room for those of people.
 inline constexpr int kSignalsAtATime = 4;

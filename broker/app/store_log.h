@@ -16,7 +16,7 @@
 
 namespace muster::broker {
 
-// One for each stream. One thread at a time; a call waits for the disk at the end of a log.
+// One for each stream. Use it on one thread at a time; calls wait for the disk at the end of a log.
 class StoreLog {
  public:
   // The most bytes of one chunk, as the protocol states.

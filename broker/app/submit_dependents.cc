@@ -28,7 +28,7 @@ constexpr int kMaxTries = 20;
 
 bool Depends(const core::SubmitItem& item) { return item.spec->depends_on_size() > 0; }
 
-// The job whose end the core has asked for; nothing: the answer is another one.
+// Returns the job whose end the core has asked for; nothing if the answer is another one.
 std::optional<uint64_t> AskedFor(const absl::Status& status) {
   const auto info = contract::GetErrorInfo(status);
   if (!info || info->reason() != "DEPENDENCY_ENDED") return std::nullopt;
@@ -111,7 +111,7 @@ class DependentSubmit : public std::enable_shared_from_this<DependentSubmit> {
     if (!is_taken) done_(services_.readers->Refusal());
   }
 
-  // The job may also be one that a repeated request of this call has made, which no item names.
+  // An earlier request of this call may also have made the job, which no item names.
   void LookForOne() {
     const auto states = services_.store->GetStates({asked_for_});
     if (states.ok() && contract::IsTerminal(states->front()))

@@ -22,8 +22,8 @@
 namespace muster::broker {
 namespace {
 
-// Takes the spec out of the request: a copy of it would cost as much as all checks. `place`: the
-// place of the request in its call, from 1; 0: it is alone.
+// Takes the spec out of the request: a copy of it would cost as much as all checks. `place` is the
+// place of the request in its call, from 1; 0 if it is alone.
 absl::StatusOr<core::SubmitItem> ToItem(v1::SubmitJobRequest* request, std::string_view prefix,
                                         uint32_t place) {
   if (!request->has_spec()) {

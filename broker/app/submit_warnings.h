@@ -20,10 +20,10 @@ namespace muster::broker {
 
 // Most warnings of one job in an answer.
 inline constexpr int kMaxWarnings = 4;
-// Most bytes of all warnings in one answer: many jobs that are alike have the same ones.
+// One answer's warnings have at most this many bytes, as many jobs have the same ones.
 inline constexpr size_t kMaxWarningsBytes = 1 << 20;
 
-// A job of which published facts may warn, and its place among the jobs of its submit.
+// Holds a job of which published facts may warn, and its place among the jobs of its submit.
 struct JobToJudge {
   int index = 0;
   contract::AdmissionNeeds needs;

@@ -22,7 +22,7 @@
 namespace muster::broker {
 namespace {
 
-// The attempts, each lost to another change of the job, after which the client gets the error.
+// A client gets the error after this many attempts, each lost to another change of the job.
 constexpr int kMaxAttempts = 10;
 
 absl::Status CheckRequest(const v1::UpdateJobRequest& request) {

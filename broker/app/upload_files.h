@@ -1,4 +1,4 @@
-// Files that a client sends, one after the other, before it submits the jobs that bring them along.
+// Takes files that a client sends, one by one, before it submits the jobs that need them.
 #ifndef MUSTER_BROKER_APP_UPLOAD_FILES_H_
 #define MUSTER_BROKER_APP_UPLOAD_FILES_H_
 
@@ -20,7 +20,7 @@ namespace muster::broker {
 // destructor too: it removes what is half there.
 class FileReceiver {
  public:
-  // `meter` bounds the bytes of the user; null: nothing does.
+  // `meter` bounds the bytes of the user; null if nothing does.
   FileReceiver(std::string user, files::FileStore* files, UserMeter* meter)
       : user_(std::move(user)), meter_(meter), upload_(files) {}
 

@@ -22,8 +22,8 @@ namespace {
 
 // The most changes that one stream looks through in one step.
 constexpr size_t kMaxEntriesPerStep = 512;
-// The most bytes of changes in one message, and that a step takes from the tail, unless a single
-// change is larger; as WatchJobsResponse says.
+// One message, and a step's share of the tail, has at most this many bytes of changes, unless a
+// single change is larger; WatchJobsResponse says so.
 constexpr size_t kMaxBytesPerMessage = 64 << 10;
 
 struct Watch {
@@ -230,7 +230,8 @@ class WatchingJobs final : public WatchSource {
   CatchUp catch_up_;
   bool began_ = false;     // the position is known
   uint64_t position_ = 0;  // all changes up to this one were given
-  // Jobs of jobs_ that had not ended when the stream began, and whose end was not given yet.
+  // Holds the jobs of jobs_ that had not ended when the stream began, and whose end was not given
+  // yet.
   absl::flat_hash_set<uint64_t> going_on_;
   uint64_t ended_by_ = 0;  // the others of jobs_ ended by this sequence
 };

@@ -1,8 +1,8 @@
-// A few threads for work that waits for the disk, so that gRPC's threads never do.
+// Runs work that waits for the disk on a few threads, so that gRPC's threads never do.
 //
 // Any thread may post. Two kinds of work share the threads, each in the order of arrival: calls,
 // which are refused when too many wait, and steps of streams. A stream has at most one step here,
-// so that the number of streams bounds the steps. Calls go first, so that many streams do not delay
+// so the number of streams bounds the steps. Calls go first, so that many streams do not delay
 // them, and find threads that run no steps (kept_for_calls); one step follows kCallsPerStep calls,
 // so that many calls do not stop the streams.
 #ifndef MUSTER_BROKER_APP_WORKER_POOL_H_

@@ -109,8 +109,8 @@ bool Fits(const RecordFilter& filter, const Record& record) {
          (!filter.until_micros || record.micros < *filter.until_micros);
 }
 
-// The number before the first record that is not older than the filter's time. It keeps a question
-// for the last hour from reading a year.
+// Returns the number before the first record that is not older than the filter's time. It keeps a
+// question for the last hour from reading a year.
 absl::StatusOr<uint64_t> SeqBefore(const Database& database, const RecordFilter& filter) {
   if (!filter.since_micros) return filter.after_seq;
   absl::StatusOr<Statement> first =
@@ -262,7 +262,8 @@ absl::StatusOr<uint64_t> AuditFile::RetainInTransaction(int64_t before_micros, u
   const absl::StatusOr<int64_t> first =
       database_->QueryInt("SELECT COALESCE(MIN(seq), 0) FROM record");
   if (!first.ok()) return first.status();
-  // The first record that stays because of its age: a clock that was put back keeps some longer.
+  // This record is the first that stays because of its age; a clock that was put back keeps some
+  // longer.
   absl::StatusOr<Statement> young =
       database_->Prepare("SELECT MIN(seq) FROM record WHERE micros >= ?");
   if (!young.ok()) return young.status();
@@ -343,7 +344,7 @@ absl::StatusOr<Findings> Verify(const std::string& path, const std::optional<Hea
                                 const std::function<bool()>& is_cancelled) {
   const auto database = OpenToRead(path);
   if (!database.ok()) return database.status();
-  // One snapshot: the newest retention is that of the rows.
+  // One snapshot serves, so that the newest retention is that of the rows.
   if (absl::Status status = (*database)->Execute("BEGIN"); !status.ok()) return status;
   const absl::StatusOr<Removed> removed = NewestRetention(**database);
   if (!removed.ok()) return removed.status();

@@ -1,4 +1,4 @@
-// The file of the audit log: SQLite, one row for each record, chained by hashes.
+// Keeps the file of the audit log: SQLite, one row for each record, chained by hashes.
 //
 // AuditFile writes, one thread at a time. ReadRecords and Verify open the file for themselves, on
 // any thread, and see what is on disk.

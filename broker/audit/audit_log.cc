@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Records that one round of a retention removes: less than a second of work.
+// One round of a retention removes at most this many records, which is less than a second of work.
 constexpr uint64_t kMaxRemovedPerRound = 20'000;
 constexpr std::string_view kLeftOutAction = "audit.left_out";
 

@@ -26,14 +26,14 @@ namespace muster::audit {
 
 struct Options {
   std::string path = {};  // required
-  // The time that records are kept; zero: for ever.
+  // Records are kept for this time; zero means for ever.
   absl::Duration retention = absl::Hours(24 * 400);
-  // Bytes of the file; the oldest records make room.
+  // The file has at most this many bytes; the oldest records make room.
   uint64_t max_bytes = uint64_t{4} << 30;
   // The longest wait for more records that are written together. A commit takes some milliseconds
   // of the disk that also has the jobs, so that a few in a second are not felt.
   std::chrono::milliseconds max_delay{100};
-  // Records that wait for the disk; with more of them, answers wait, too.
+  // At most this many records wait for the disk; with more of them, answers wait, too.
   size_t max_queued = 10'000;
 };
 

@@ -16,8 +16,8 @@ inline const std::string kNoHash(kHashBytes, '\0');
 // The action of the record that is written when old ones are removed.
 inline constexpr std::string_view kRetentionAction = "audit.retention";
 
-// SHA-256 over `previous`, then each field but the hash, in the order of the struct: its length as
-// four bytes, the highest first, then its bytes. Numbers are decimal text.
+// Returns SHA-256 over `previous` and then each field but the hash, in the order of the struct: its
+// length as four bytes, the highest first, then its bytes. Numbers are decimal text.
 std::string HashOf(std::string_view previous, const Record& record);
 
 // The last record that a retention removed.

@@ -17,7 +17,7 @@ namespace muster::audit {
 // Refused calls of one user that are recorded in a minute. Callers whom nobody knows share one
 // count.
 inline constexpr uint64_t kMaxRefusalsOfUser = 60;
-// Users that are counted apart in a minute; more of them are counted with those whom nobody knows.
+// At most this many users are counted apart in a minute; others are counted with the unknown ones.
 inline constexpr size_t kMaxRefusedUsers = 1000;
 
 class RefusalRate {

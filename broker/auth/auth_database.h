@@ -1,5 +1,5 @@
-// STATE/auth.db: invitations and the certificates that the broker has given to clusters. A file of
-// its own, because it must answer while the store of jobs is busy, and is small.
+// Keeps STATE/auth.db: invitations and the certificates that the broker has given to clusters. A
+// file of its own, because it must answer while the store of jobs is busy, and is small.
 //
 // One thread at a time may use it. Every change is on disk when its call returns OK.
 #ifndef MUSTER_BROKER_AUTH_AUTH_DATABASE_H_
@@ -30,7 +30,7 @@ struct GivenCertificate {
 
 class AuthDatabase {
  public:
-  // Each takes some 200 bytes on disk; an administrator who has so many open has lost count.
+  // Each takes some 200 bytes on disk. An administrator with so many open ones has lost count.
   static constexpr int64_t kMaxOpenInvitations = 1000;
 
   // FAILED_PRECONDITION: the file is of a newer version.

@@ -1,4 +1,4 @@
-// STATE/ca: the CA that muster-broker init makes, and the broker's own key and certificate.
+// Reads STATE/ca: the CA that muster-broker init makes, and the broker's own key and certificate.
 //
 //   ca.pem          the CA's certificate         ca-key.pem      its key
 //   server.pem      the broker's, and the CA's   server-key.pem  its key
@@ -14,7 +14,7 @@
 
 namespace muster::broker {
 
-// The CA's certificate lives as long as a broker's hardware and more: no agent gets another one by
+// The CA's certificate outlives a broker's hardware, because no agent gets another one by
 // itself.
 inline constexpr absl::Duration kCaLife = absl::Hours(24 * 365 * 10);
 // The broker's certificate is made anew by the broker when a third of this is left.

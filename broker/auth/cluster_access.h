@@ -58,7 +58,7 @@ class ClusterAccess {
 
   // ---- agents
 
-  // The cluster of a caller's certificate, whose key it has shown to hold. UNAUTHENTICATED,
+  // Returns the cluster of a caller's certificate, of which it has shown the key. UNAUTHENTICATED,
   // CERTIFICATE_REFUSED: it is not trusted, has expired, was revoked, or names no cluster.
   absl::StatusOr<ClusterPeer> Check(const std::string& pem) const;
   // The same for a caller that was checked when its stream began.
@@ -79,7 +79,7 @@ class ClusterAccess {
   absl::Status Housekeep();
 
  private:
-  // The most verified certificates that are remembered: a few for each agent.
+  // At most this many verified certificates are remembered, a few for each agent.
   static constexpr size_t kMaxRemembered = 20'000;
 
   explicit ClusterAccess(Options options) : options_(std::move(options)) {}

@@ -1,4 +1,4 @@
-// The file in which projects outlive the broker: SQLite. One thread at a time.
+// Keeps projects in a file, SQLite, in which they outlive the broker. One thread at a time.
 #ifndef MUSTER_BROKER_AUTH_PROJECT_FILE_H_
 #define MUSTER_BROKER_AUTH_PROJECT_FILE_H_
 

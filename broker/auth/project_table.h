@@ -1,5 +1,5 @@
-// Projects, their members and their limits, as a value that nobody changes any more. Pure; any
-// thread.
+// Holds projects, their members and their limits, as a value that nobody changes any more. Pure;
+// any thread.
 #ifndef MUSTER_BROKER_AUTH_PROJECT_TABLE_H_
 #define MUSTER_BROKER_AUTH_PROJECT_TABLE_H_
 
@@ -29,7 +29,7 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-// The limits of a project's jobs; an empty list means any.
+// Limits a project's jobs; an empty list means any.
 struct ProjectLimits {
   std::vector<std::string> clusters;
   std::vector<std::string> pools;

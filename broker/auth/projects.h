@@ -1,4 +1,4 @@
-// All projects of a broker: in memory for look-ups, and in a file.
+// Keeps all projects of a broker: in memory for look-ups, and in a file.
 //
 // Any thread may use it. Read never waits for the disk; Change does.
 #ifndef MUSTER_BROKER_AUTH_PROJECTS_H_

@@ -19,8 +19,8 @@ enum class Role : uint8_t {
   kMember = 6,     // nothing by itself: only what memberships of projects give
 };
 
-// "none", "viewer", "submitter", "operator", "admin", "agent" or "member"; "unknown" for any other
-// number.
+// Returns "none", "viewer", "submitter", "operator", "admin", "agent" or "member"; "unknown" for
+// any other number.
 std::string_view NameOf(Role role);
 // Nothing: no role has this name.
 std::optional<Role> RoleOfName(std::string_view name);

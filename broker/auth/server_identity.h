@@ -1,4 +1,4 @@
-// The key and the certificates that the broker shows on the network, and those that it trusts.
+// Holds the broker's key and certificates for the network, and those that it trusts.
 #ifndef MUSTER_BROKER_AUTH_SERVER_IDENTITY_H_
 #define MUSTER_BROKER_AUTH_SERVER_IDENTITY_H_
 

@@ -1,5 +1,5 @@
-// The file in which tokens outlive the broker: SQLite, one row for each. It has the digests of the
-// tokens, never a token itself. One thread at a time.
+// Keeps tokens in a file in which they outlive the broker: SQLite, one row for each. It has the
+// digests of the tokens, never a token itself. One thread at a time.
 #ifndef MUSTER_BROKER_AUTH_TOKEN_FILE_H_
 #define MUSTER_BROKER_AUTH_TOKEN_FILE_H_
 

@@ -1,4 +1,4 @@
-// All tokens of a broker: in memory for look-ups, and in a file.
+// Keeps all tokens of a broker: in memory for look-ups, and in a file.
 //
 // Any thread may use it. Find and List never wait for the disk; Create, Revoke and WriteUses do.
 #ifndef MUSTER_BROKER_AUTH_TOKENS_H_
@@ -25,7 +25,7 @@ namespace muster::auth {
 
 // The time for which a token is good, if its maker does not say.
 inline constexpr absl::Duration kDefaultLifetime = absl::Hours(24 * 90);
-// The longest time: a lost token that nobody remembers ends by itself.
+// No token lives longer, so that a lost one that nobody remembers ends by itself.
 inline constexpr absl::Duration kMaxLifetime = absl::Hours(24 * 366);
 inline constexpr absl::Duration kMinLifetime = absl::Seconds(1);
 // Bytes of a token's name, and of the name of its user.

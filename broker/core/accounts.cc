@@ -10,8 +10,8 @@ namespace {
 
 double Seconds(absl::Time time) { return absl::ToDoubleSeconds(time - absl::UnixEpoch()); }
 
-// In place of a capacity that nobody knows, so that shares mean something: one core, 4 GiB, one
-// GPU.
+// This stands in for a capacity that nobody knows, so that shares mean something: one core, 4 GiB,
+// one GPU.
 constexpr Amounts kLeastCapacity = {1000, 4.0 * (uint64_t{1} << 30), 1000};
 
 }  // namespace

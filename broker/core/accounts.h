@@ -1,5 +1,5 @@
-// The accounts of projects and their users: what each has now, and what it has used, by which
-// shares and quotas go.
+// Keeps the accounts of projects and their users: what each has now, and what it has used. Shares
+// and quotas go by them.
 //
 // The order of service compares *scores*. A score is the logarithm of an account's use, related to
 // its weight, as it would be at one instant for all: accounts without runs decay alike, and so keep
@@ -41,7 +41,7 @@ inline constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 inline constexpr absl::Duration kAhead = absl::Hours(1);
 // Accounts that are kept, at about 300 B each. Accounts without jobs go first.
 inline constexpr size_t kMaxAccounts = 100'000;
-// Shares that no one would notice: an account without jobs and with less than this is forgotten.
+// No one would notice such a share: an account without jobs and with less than this is forgotten.
 inline constexpr double kLeastShare = 1e-6;
 
 struct Account {
@@ -62,7 +62,7 @@ struct UserAccount : Account {
 
 struct ProjectAccount : Account {
   std::string name;
-  // Never null; of a project that has none, the default.
+  // Never null; a project that has none gets the default.
   const contract::ProjectShare* share = nullptr;
   ProjectAccount* parent = nullptr;  // the project whose share this one divides; null: none
   std::vector<ProjectAccount*> children;

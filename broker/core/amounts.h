@@ -26,7 +26,7 @@ Amounts AmountsOf(const Requirements& requirements);
 // The thousandths of GPUs of one run, on all nodes.
 uint64_t GpuMillisOf(const Requirements& requirements);
 
-// The type of its GPUs, in lower case; empty: any.
+// Returns the type of its GPUs, in lower case; empty means any.
 std::string GpuTypeOf(const Requirements& requirements);
 
 // The nodes of a cluster. Pools may have nodes in common: of the nodes that are alike, those of the

@@ -122,14 +122,14 @@ struct PutCluster {
   absl::Time last_seen;
   // The operators' wish that it takes no new runs; nothing: it takes some.
   std::optional<v1::ClusterCordon> cordon = std::nullopt;
-  // The longest time that a process lives there after the end of its run's lease; zero: the cluster
-  // cannot stop runs by itself.
+  // A process lives there no longer than this after the end of its run's lease; zero means that the
+  // cluster cannot stop runs by itself.
   absl::Duration fence_delay = absl::ZeroDuration();
-  // The length of the leases that it was given last; zero: none.
+  // The length of the leases that it was given last; zero if it was given none.
   absl::Duration lease = absl::ZeroDuration();
 };
 
-// Changes only the position in a cluster's event stream; far more frequent than the rest.
+// Changes only the position in a cluster's event stream, and far more often than the rest changes.
 struct AdvanceCluster {
   std::string name;
   uint64_t acked_event_sequence = 0;
@@ -174,7 +174,7 @@ struct AddUsage {
   std::string cluster;
   std::string gpu_type;  // as in GpuDemand
   int64_t runs = 0;      // that ended on this day
-  // Milliseconds: of commands, of cores, of whole GPUs.
+  // The milliseconds of commands, of cores and of whole GPUs.
   int64_t run_ms = 0;
   int64_t core_ms = 0;
   int64_t gpu_ms = 0;

@@ -46,7 +46,7 @@ struct Cluster {
 
   std::optional<SessionId> session;  // session of the connected agent
   absl::Time last_heard = absl::InfinitePast();
-  // The time at which the leases of its runs end, if its agent is not heard before; see leases.h.
+  // The leases of its runs end at this time if its agent is not heard before; see leases.h.
   absl::Time lease_end = absl::InfinitePast();
   // All that its silence allows has been done: with NOW, and with WHEN_FENCED.
   bool has_given_up_now = false;
@@ -58,31 +58,31 @@ struct Cluster {
 
   // Runs that have not ended, and ended ones whose logs are not complete.
   absl::btree_map<RunId, std::unique_ptr<v1::Run>> runs;
-  // The agent's process, the one before it, and the time when that one came back: two agents with
-  // copies of one state directory. A process that has ended never does.
+  // The agent's process, the one before it, and the time when that one came back. They tell two
+  // agents with copies of one state directory. A process that has ended never does.
   std::optional<uint64_t> process;
   std::optional<uint64_t> former_process;
   absl::Time cloned_at = absl::InfinitePast();  // InfinitePast: they are not two
   uint32_t active = 0;                          // number of `runs` that have not ended
   uint32_t held = 0;  // number of the active ones whose jobs are held, or asked to be
-  // The time when it became full; nothing: it is not full. InfinitePast: it was full already when
+  // The time when it became full; nothing if it is not full. InfinitePast: it was full already when
   // the broker started.
   std::optional<absl::Time> full_since;
   // The use that its active runs make of it, and what earlier runs there have shown. The version
   // rises with each run that comes, begins or goes.
   placement::Load load;
   uint64_t load_version = 0;
-  // Since the last round of placement something may have made room here, or a place to wait.
+  // Something may have made room or a place to wait here since the last round of placement.
   bool has_opened = false;
-  // The active runs that have not started, if this process has placed them: the place of each among
-  // those that waited there, see placement::Waits.
+  // The active runs that have not started and that this process has placed, each with its place
+  // among those that waited there; see placement::Waits.
   absl::flat_hash_map<RunId, uint32_t> places;
-  // The run that Load::told is of, by shape; meaningless where that is InfinitePast.
+  // The run of which Load::told is, by shape; meaningless where that is InfinitePast.
   std::array<RunId, placement::kShapes> told_by = {};
   // The runs that the connected agent does not hold and has not been sent yet.
   std::deque<RunId> to_resend;
 
-  // The view that was shown last; null: none yet. If `shows_saved`, it is up to date with what the
+  // The view that was shown last; null if none. If `shows_saved`, it is up to date with what the
   // agent says of itself. If the cluster does not wait to be shown, it is up to date in everything.
   std::shared_ptr<const ClusterView> shown;
   bool shows_saved = false;

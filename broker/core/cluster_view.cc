@@ -59,7 +59,7 @@ v1::Cluster DescribeFor(const Fit& fit, const ClusterView& cluster) {
   return out;
 }
 
-// The clusters that have the same identity: several agents may speak for one.
+// Lists the clusters that have the same identity, because several agents may speak for one.
 using Identities = std::map<std::string_view, std::vector<std::string_view>>;
 
 Identities IdentitiesOf(const ClusterViews& clusters) {
@@ -90,8 +90,8 @@ bool CouldTake(const ClusterView& cluster, const Requirements& job,
   return fit->ever();
 }
 
-// The part of the requirements that capacity decides: a plan itself names what published facts
-// speak against.
+// Returns the part of the requirements that capacity decides; a plan itself names what published
+// facts speak against.
 Requirements CapacityOf(const v1::JobSpec& spec) {
   Requirements requirements = RequirementsOf(spec);
   requirements.admission = {};
@@ -100,7 +100,8 @@ Requirements CapacityOf(const v1::JobSpec& spec) {
 
 // A cluster that could run a job.
 struct Found {
-  // The distance from taking the job: it does so now, it is full, cordoned, or its pool is closed.
+  // Says how far a cluster is from taking the job: it does so now, it is full or cordoned, or its
+  // pool is closed.
   enum class Distance { kTakesIt, kFull, kCordoned, kNotNow } distance;
   Fit fit;
   placement::Estimate estimate;

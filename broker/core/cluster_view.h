@@ -28,8 +28,8 @@ namespace muster::core {
 inline constexpr absl::Duration kCloneMemory = absl::Minutes(10);
 
 struct ClusterView {
-  // The durable part, shared by the views until the agent reports something else. Its positions and
-  // times are not kept up to date. Never null.
+  // The durable part, which the views share until the agent reports something else. Its positions
+  // and times are not kept up to date. Never null.
   std::shared_ptr<const PutCluster> saved;
   bool is_connected = false;
   absl::Time last_heard;
@@ -71,17 +71,17 @@ struct ListClusters {
   // in the order in which they would be chosen; name, after and max_bytes do not count.
   std::shared_ptr<const v1::JobSpec> that_could_take = nullptr;
   absl::Time now = absl::InfinitePast();  // with that_could_take: the time for its estimates
-  // The places that projects may use; null: all.
+  // The places that projects may use; null means all.
   std::shared_ptr<const contract::PlaceLimits> limits = nullptr;
 };
 struct ClustersReply {
   std::vector<v1::Cluster> clusters;  // by name
-  // The obstacles of the clusters that can take the job of that_could_take only later, by cluster
-  // name. Their inventories have only the pool that the job waits for, with its issues; the other
+  // The obstacles that let clusters take the job of that_could_take only later, by cluster name.
+  // Their inventories have only the pool that the job waits for, with its issues; the other
   // inventories are empty.
   std::map<std::string, contract::LackCode> not_now;
-  // When the job of that_could_take would start, by cluster name; those that are not listed have
-  // nothing to tell it by, or take no runs.
+  // The times when the job of that_could_take would start, by cluster name. Clusters that are not
+  // listed have nothing to tell it by, or take no runs.
   std::map<std::string, v1::StartEstimate> estimates;
   bool more = false;  // more clusters follow
 };
@@ -90,7 +90,7 @@ ClustersReply List(const ListClusters& which, const ClusterViews& clusters);
 const ClusterView* FindView(const std::string& name, const ClusterViews& clusters);
 // Returns nothing if there is no such cluster.
 std::optional<v1::Cluster> Find(const std::string& name, const ClusterViews& clusters);
-// Unspecified: there is no such cluster.
+// Returns unspecified if there is no such cluster.
 v1::ClusterKind KindOf(const std::string& name, const ClusterViews& clusters);
 
 // Says why no cluster has taken a job that is QUEUED, is not held and waits for no time, and when

@@ -17,7 +17,7 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-// `lease`: the length of leases.
+// `lease` is the length of leases.
 ClusterView ViewOf(const Cluster& cluster, absl::Duration lease) {
   ClusterView view;
   view.is_connected = cluster.session.has_value();

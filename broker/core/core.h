@@ -1,5 +1,5 @@
-// The broker's decisions: which jobs are accepted, where they run, what a report from an agent
-// means.
+// Makes the broker's decisions: which jobs are accepted, where they run, and what a report from an
+// agent means.
 //
 // Pure and single-threaded: the owner is the engine's core thread. Inputs go into Handle with the
 // time; the changes to commit, and the effects to carry out after that commit, come out. Nothing
@@ -52,8 +52,8 @@ struct Options {
   uint64_t max_queued_jobs_per_user = 1'000'000;
   absl::Duration half_life = absl::Hours(24 * 7);   // of the use by which projects share
   absl::Duration request_memory = absl::Hours(24);  // how long a request_id outlives its job
-  // Most requests remembered at the same time, at about 60 B each; more are refused until older
-  // ones expire.
+  // At most this many requests are remembered at the same time, at about 60 B each; more are
+  // refused until older ones expire.
   uint64_t max_remembered_requests = 20'000'000;
   // The least number of runs that may wait in a pool of a cluster without a queue of its own: one
   // run takes the room that comes free while the broker learns of it, and a large one can have room
@@ -117,7 +117,7 @@ struct Cancel {
   std::vector<uint64_t> jobs;
   std::string reason;
   std::string user;
-  // If not empty: the job_sequence that each job had when it was chosen. Jobs that have changed
+  // If not empty, the job_sequence that each job had when it was chosen. Jobs that have changed
   // since are left as they are.
   std::vector<uint64_t> chosen_at = {};
   bool validate_only = false;
@@ -147,7 +147,7 @@ struct Move {
 struct Edit {
   Ticket ticket = 0;
   uint64_t job = 0;
-  // The job_sequence at which the change was decided; it is refused if the job has changed since.
+  // The change was decided at this job_sequence; it is refused if the job has changed since.
   uint64_t job_sequence = 0;
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   int32_t priority = 0;
@@ -165,7 +165,7 @@ struct ForgetCluster {
 struct SetCordon {
   Ticket ticket = 0;
   std::string name;
-  // The reason, the user and `drain`; nothing: it takes runs again. The time of a cordon that is
+  // The reason, the user and `drain`; nothing if it takes runs again. The time of a cordon that is
   // replaced stays.
   std::optional<v1::ClusterCordon> cordon = std::nullopt;
 };
@@ -204,8 +204,8 @@ struct AgentGone {
 };
 // Tells that time passes; sent at least once in each heartbeat interval.
 struct Tick {
-  // The amount by which somebody has set the clock since the last Tick, forwards or backwards. That
-  // much of the time since an agent was heard has not really passed.
+  // Somebody has set the clock by this much since the last Tick, forwards or backwards. That much
+  // of the time since an agent was heard has not really passed.
   absl::Duration clock_set_by;
 };
 
@@ -224,7 +224,7 @@ struct SubmitReply {
 struct StatusReply {
   Ticket ticket = 0;
   std::optional<contract::Refusal> refusal = {};  // nothing: it was done
-  // With chosen_at: the jobs that were changed. `is_stale`: some of the others had changed since.
+  // With chosen_at, the jobs that were changed. `is_stale`: some of the others had changed since.
   std::vector<uint64_t> changed = {};
   bool is_stale = false;
 };
@@ -265,7 +265,7 @@ struct Restored {
   uint64_t broker_epoch = 0;  // of the previous start
   uint64_t next_job_id = 1;
   uint64_t next_sequence = 1;
-  // The requirements of `jobs`, without duplicates: see RequirementsOf and RequirementsList.
+  // The requirements of `jobs`, without duplicates; see RequirementsOf and RequirementsList.
   std::vector<Requirements> requirements;
   std::vector<std::string> users;  // of `jobs`, without duplicates
   std::vector<PutCluster> clusters;
@@ -276,7 +276,7 @@ struct Restored {
   std::vector<PutUse> uses;
   // The places that projects may use, from the broker's file of projects; null: all.
   std::shared_ptr<const contract::PlaceLimits> limits = nullptr;
-  // The shares and quotas of projects, likewise; null: nobody has made a project.
+  // The shares and quotas of projects, likewise; null if nobody has made a project.
   std::shared_ptr<const contract::ProjectShares> shares = nullptr;
 };
 
@@ -302,7 +302,7 @@ class Core {
   bool PlaceJobs(absl::Time now, Output* out);
 
   // Returns the clusters that have changed since the last call, once each; the first call returns
-  // all. Call it after PlaceJobs: a cluster is full or not as it is then.
+  // all. Call it after PlaceJobs, because it goes by whether a cluster is full then.
   std::vector<ShownCluster> TakeShownClusters(absl::Time now);
   // The same for what projects have and use.
   std::vector<ShownUse> TakeShownUses();

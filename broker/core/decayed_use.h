@@ -18,8 +18,8 @@ struct DecayedUse {
   void Remove(const Amounts& demand_of_run);
 };
 
-// The largest part of a total that was in use, 0 to 1, over the time that counts. Totals that are
-// zero are left out.
+// Returns the largest part of a total that was in use, 0 to 1, over the time that counts. Totals
+// that are zero are left out.
 double DominantShare(const DecayedUse& use, const Amounts& totals, double half_life);
 
 }  // namespace muster::core

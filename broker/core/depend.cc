@@ -1,4 +1,4 @@
-// Jobs that wait for the end of other jobs: what becomes of them when those end.
+// Decides what becomes of jobs that wait for the end of other jobs when those end.
 #include <memory>
 #include <utility>
 #include <vector>

@@ -1,4 +1,4 @@
-// Changes of a job by its user: priority and labels.
+// Changes a job as its user asks: priority and labels.
 #include <utility>
 
 #include "broker/core/event_bounds.h"

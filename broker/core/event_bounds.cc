@@ -11,7 +11,7 @@ namespace muster::core {
 namespace {
 
 void BoundNodes(google::protobuf::RepeatedPtrField<std::string>* nodes) {
-  // The least that a name counts for: memory is kept for an empty one, too.
+  // A name counts for at least this much, because memory is kept for an empty one, too.
   constexpr size_t kMinBytes = 1;
   size_t bytes = 0;
   for (int i = 0; i < nodes->size(); ++i) {
@@ -73,7 +73,7 @@ void BoundReason(absl::Time from, absl::Time to, v1::StateReason* reason) {
 }
 
 bool IsValidSpan(const google::protobuf::Duration& span) {
-  // Ten thousand years, the range of google.protobuf.Duration: JSON has no form for others.
+  // The range of google.protobuf.Duration is ten thousand years, and JSON has no form for others.
   constexpr int64_t kMaxSeconds = 315'576'000'000;
   return span.seconds() >= 0 && span.seconds() <= kMaxSeconds && span.nanos() >= 0 &&
          span.nanos() < 1'000'000'000;

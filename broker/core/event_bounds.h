@@ -19,16 +19,16 @@ inline constexpr size_t kMaxDetailBytes = 4096;
 // Run.external_id states this bound; Slurm's job ids and Kubernetes's UIDs have fewer than 40
 // bytes.
 inline constexpr size_t kMaxExternalIdBytes = 128;
-// One node's name: the longest that DNS allows.
+// One node's name has at most as many bytes as DNS allows.
 inline constexpr size_t kMaxNodeNameBytes = 253;
-// All node names of a run: ten thousand of them with 26 bytes each.
+// All node names of a run fit if there are ten thousand of them with 26 bytes each.
 inline constexpr size_t kMaxNodesBytes = 256 << 10;
 // Run.replicas, ReadinessIssue.message, StateReason.detail and Failure.detail state this bound.
 inline constexpr int kMaxReplicas = 256;
 inline constexpr size_t kMaxIssueBytes = 1024;
-// Each other text of a replica: the longest name of a pod or of a node.
+// Each other text of a replica is bounded by the longest name of a pod or of a node.
 inline constexpr size_t kMaxReplicaNameBytes = 253;
-// All replicas of a run: two hundred of them with the longest messages.
+// All replicas of a run fit if there are two hundred of them with the longest messages.
 inline constexpr size_t kMaxReplicasBytes = 256 << 10;
 // A failure's message. 64 bytes are left for the number of runs, which a job's view adds.
 inline constexpr size_t kMaxFailureBytes = kMaxDetailBytes - 64;
@@ -41,11 +41,11 @@ inline constexpr size_t kMaxQuoteBytes = 512;
 inline constexpr size_t kMaxResultsPathBytes = 4096;
 inline constexpr int kMaxProgressNumbers = 100;
 inline constexpr size_t kMaxProgressNameBytes = 132;
-// Each name of a SlurmAllocation: the longest that Slurm shows in one word.
+// Each name of a SlurmAllocation is bounded by the longest that Slurm shows in one word.
 inline constexpr size_t kMaxSlurmNameBytes = 256;
-// The longest time until a scheduler's estimate: Slurm says "in a year" when it cannot tell.
+// A scheduler's estimate is at most this far away: Slurm says "in a year" when it cannot tell.
 inline constexpr absl::Duration kMaxEstimate = absl::Hours(24 * 3660);
-// The most by which a node's clock may differ from the broker's; a larger difference counts as this
+// A node's clock may differ from the broker's by at most this; a larger difference counts as this
 // one.
 inline constexpr absl::Duration kMaxClockError = absl::Hours(1);
 

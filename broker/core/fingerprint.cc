@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kArenaBytes = 4096;
 
 RequestKey Digest(std::string_view bytes) {
-  // One for each thread: to make one costs as much as a short digest.
+  // Each thread has one, because making one costs as much as a short digest.
   thread_local Sha256 sha256;
   sha256.Add(bytes);
   const std::string digest = sha256.FinishBytes();
@@ -38,7 +38,7 @@ RequestKey RequestKeyOf(std::string_view project, std::string_view request_id) {
 }
 
 std::string DeterministicBytes(const v1::JobSpec& spec) {
-  // Into memory of the right size, which a stream into a string would find out by growing it.
+  // The memory has the right size at once, which a stream into a string would find by growing it.
   std::string bytes(spec.ByteSizeLong(), '\0');
   google::protobuf::io::ArrayOutputStream stream(bytes.data(), static_cast<int>(bytes.size()));
   google::protobuf::io::CodedOutputStream coded(&stream);

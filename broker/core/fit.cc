@@ -210,7 +210,7 @@ LackCode LacksKind(const Requirements& job, const PutCluster& cluster) {
   return LackCode::kNothing;
 }
 
-// The needs of a job about which admission facts say nothing but the limits of its namespace.
+// Returns the needs of a job about which admission facts say only the limits of its namespace.
 contract::AdmissionNeeds PlainNeeds(const Requirements& job) {
   contract::AdmissionNeeds needs;
   needs.pods = job.nodes;

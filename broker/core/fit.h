@@ -11,7 +11,7 @@
 namespace muster::core {
 
 struct Fit {
-  // The verdicts in their order: the later, the nearer the cluster is to being right.
+  // Lists the verdicts in order: the later, the nearer the cluster is to being right.
   enum class Verdict {
     kNotNamed,   // the job names other clusters
     kOfOthers,   // the job's project may not use the cluster
@@ -34,8 +34,8 @@ struct Fit {
   bool ever() const { return verdict >= Verdict::kNotNow; }
 };
 
-// Reads the cluster's name, kind and inventory. Nodes count whether or not they are up or busy: a
-// job may wait for them.
+// Reads the cluster's name, kind and inventory. Nodes count whether or not they are up or busy,
+// because a job may wait for them.
 Fit CheckFit(const Requirements& job, const PutCluster& cluster,
              const contract::PlaceLimits& limits);
 

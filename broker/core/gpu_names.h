@@ -1,5 +1,5 @@
-// The two kinds of names that a job's GPU type may be: a type, as nodes have it, or the resource of
-// a Kubernetes cluster. Upper and lower case are the same, as in all comparisons of types. Pure.
+// Tells which of two kinds of name a job's GPU type is: a type, as nodes have it, or the resource
+// of a Kubernetes cluster. Upper and lower case are the same, as in all comparisons of types. Pure.
 #ifndef MUSTER_BROKER_CORE_GPU_NAMES_H_
 #define MUSTER_BROKER_CORE_GPU_NAMES_H_
 

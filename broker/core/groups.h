@@ -1,5 +1,5 @@
-// Groups of jobs that are alike to the core: one for each user's different Requirements that live
-// jobs have.
+// Keeps groups of jobs that are alike to the core. There is one for each user's different
+// Requirements that live jobs have.
 //
 // A group costs about 500 B beside its jobs, so that a million jobs may all be different. Owner:
 // the core's thread.

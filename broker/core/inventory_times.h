@@ -8,10 +8,10 @@
 
 namespace muster::core {
 
-// Sets Pool.unavailable_since and ClusterIssue.since. Things that `before` has already keep their
-// times; new ones have begun `now`. The first inventory of a cluster does not tell since when its
-// issues are there, and a pool that was not known does not tell since when it is closed: those get
-// no time.
+// Sets Pool.unavailable_since and ClusterIssue.since. Things that `before` has already keep
+// their times; new ones have begun `now`. The first inventory of a cluster does not tell since
+// when its issues are there, and a new pool does not tell since when it is closed: those get no
+// time.
 void KeepTimes(const v1::Inventory& before, absl::Time now, v1::Inventory* inventory);
 
 }  // namespace muster::core

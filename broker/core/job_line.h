@@ -1,4 +1,4 @@
-// The queued jobs of one group: higher priority first, then the lower id.
+// Orders the queued jobs of one group: higher priority first, then the lower id.
 //
 // A single job needs no memory beside the line itself, so that a million groups may have one each.
 // Further jobs need 8 B each. A job that leaves from the middle leaves a mark behind, and the marks

@@ -1,5 +1,5 @@
-// A job in memory, and the one way in which its state changes. The states and their order are drawn
-// in contract/job_transitions.h.
+// Holds a job in memory, and gives it the one way in which its state changes. The states and their
+// order are drawn in contract/job_transitions.h.
 //
 // Small: a million of them wait in memory. Owner: the core's thread.
 #ifndef MUSTER_BROKER_CORE_JOB_MACHINE_H_

@@ -9,8 +9,8 @@
 
 namespace muster::core {
 
-// A B-tree: ids come in order, so its nodes are full, and walks over it are the same in every
-// process.
+// The table is a B-tree: ids come in order, so its nodes are full, and walks over it are the same
+// in every process.
 using JobTable = absl::btree_map<uint64_t, Job>;
 
 }  // namespace muster::core

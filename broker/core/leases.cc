@@ -13,7 +13,7 @@
 namespace muster::core {
 namespace {
 
-// About 10 ms, and a commit of as many rows; the next tick goes on.
+// This many take about 10 ms and a commit of as many rows; the next tick goes on.
 constexpr int kMaxGivenUpPerTick = 10'000;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The arithmetic of leases: when the runs of a cluster that is lost may be given up, so that their
-// jobs start elsewhere.
+// Computes when the runs of a cluster that is lost may be given up, so that their jobs start
+// elsewhere.
 //
 //   agent:   sends a heartbeat at s; its answer lets the leases end at s + lease, by its clock
 //   broker:  answers that heartbeat at t >= s; its own end is t + lease, and so never earlier
@@ -10,8 +10,8 @@
 //   with FAIL_OVER_WHEN_FENCED    from  t + lease + fence_delay + LeaseMargin(lease)
 //   with WAIT                     never
 //
-// A heartbeat that is answered moves the end, and a broker that has started anew counts from its
-// start, since it does not know when its predecessor answered last. Pure; any thread.
+// A heartbeat that is answered moves the end. A broker that has started anew counts from its start,
+// since it does not know when its predecessor answered last. Pure; any thread.
 #ifndef MUSTER_BROKER_CORE_LEASES_H_
 #define MUSTER_BROKER_CORE_LEASES_H_
 
@@ -22,10 +22,10 @@
 
 namespace muster::core {
 
-// The part of a lease by which the clocks of a broker, an agent and a node may drift apart: NTP
-// slews a clock by at most 500 ppm, and two of them may go opposite ways.
+// The clocks of a broker, an agent and a node may drift apart by this part of a lease: NTP slews a
+// clock by at most 500 ppm, and two of them may go opposite ways.
 inline constexpr int64_t kLeaseDriftParts = 1000;
-// The least margin: what a busy machine takes from its decision to stop a run until it does.
+// A margin is never less than what a busy machine takes to stop a run that it has decided to stop.
 inline constexpr absl::Duration kLeastLeaseMargin = absl::Seconds(2);
 inline absl::Duration LeaseMargin(absl::Duration lease) {
   return kLeastLeaseMargin + lease / kLeaseDriftParts;
@@ -34,8 +34,8 @@ inline absl::Duration LeaseMargin(absl::Duration lease) {
 // The most fail-overs of one job. A job that loses so many clusters most likely breaks them itself.
 inline constexpr int kMaxFailOvers = 20;
 
-// Returns the time from which on a run may be given up. `lease_end`: the end by the broker's clock;
-// `lease`: the length of the lease; `fence_delay`: see Cluster.fence_delay. Infinite future: never.
+// Returns the time from which on a run may be given up. `lease_end` is the end by the broker's
+// clock, `lease` its length; see Cluster.fence_delay. Infinite future: never.
 inline absl::Time GiveUpTime(LossRule rule, absl::Time lease_end, absl::Duration lease,
                              absl::Duration fence_delay) {
   if (rule == LossRule::kNow) return lease_end;

@@ -11,7 +11,7 @@
 namespace muster::core {
 namespace {
 
-// A bound that so many more jobs would exceed; nothing: they would not.
+// Returns a bound that so many more jobs would exceed; nothing if they exceed none.
 std::optional<contract::QuotaReached> FindQueueReached(const contract::Quota& quota,
                                                        const Account* account, uint64_t asked) {
   const uint64_t present = account == nullptr ? 0 : account->jobs.queued;

@@ -1,5 +1,5 @@
-// Groups and the clusters that fit them: at the group's making, and after inventories, or the
-// limits of projects, have changed.
+// Finds the clusters that fit groups, when a group is made, and after inventories, or the limits of
+// projects, have changed.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -30,7 +30,7 @@ ClusterSet Core::Impl::FittingClusters(const Requirements& requirements) const {
 void Core::Impl::On(SetPlaceLimits& in, Step& step) {
   if (in.limits != nullptr && *in.limits != *limits_) {
     limits_ = std::move(in.limits);
-    // As if all inventories had changed: no job is assigned before it is checked again.
+    // This acts as if all inventories had changed: no job is assigned before it is checked again.
     for (const auto& [name, cluster] : clusters_by_name_) refits_.ClusterChanged(cluster);
   }
   step.out->effects.push_back(StatusReply{.ticket = in.ticket});

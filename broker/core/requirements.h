@@ -1,4 +1,4 @@
-// The part of a job's spec that placement, retries and shares need, and nothing else.
+// Holds the part of a job's spec that placement, retries and shares need, and nothing else.
 //
 // RequirementsOf makes them from the spec, at a submit and again at a restart; they are never
 // stored. Jobs with equal requirements are alike to the core: they wait in one line (groups.h).
@@ -79,7 +79,7 @@ struct Requirements {
   std::string gpu_type;  // as the job's user writes it; empty: any
   std::optional<int64_t> time_limit_s;
   std::vector<std::string> clusters;  // the only ones that may take it, by name; empty: any
-  // The pools that the job may use, by name; empty: the cluster's default. A pool given as
+  // The pools that the job may use, by name; empty means the cluster's default. A pool given as
   // kubernetes.namespace is a namespace to its user.
   std::vector<std::string> pools;
   bool pool_is_namespace = false;
@@ -92,7 +92,7 @@ struct Requirements {
   RolesNeed roles = RolesNeed::kNone;
   ImageNeed image = ImageNeed::kNone;
   LossRule on_loss = LossRule::kWait;
-  // The first field of the spec that names a file of the user's own machine; empty: there is none.
+  // The first field of the spec that names a file of the user's own machine; empty if none does.
   std::string machine_file_field;
   contract::RetryRule retry;
   AdmissionPart admission;

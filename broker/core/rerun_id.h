@@ -1,6 +1,6 @@
 // Makes the request ids that the jobs of one RerunJobs are stored with: the first job stands for
 // all of them, and the others say that they belong to it. A mark that no client's request_id can
-// have distinguishes both from the request ids of submits. Pure functions, for any thread.
+// have tells both from the request ids of submits. Pure functions, for any thread.
 #ifndef MUSTER_BROKER_CORE_RERUN_ID_H_
 #define MUSTER_BROKER_CORE_RERUN_ID_H_
 

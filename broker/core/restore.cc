@@ -7,9 +7,9 @@ namespace muster::core {
 
 namespace {
 
-// More than the number of changes that a process can make after its last transition. Releases
-// before schema 9 did not store changes without a transition, so that a file that was taken over
-// from one of them does not tell how many sequences were given out.
+// A process can make fewer changes than this after its last transition. Releases before schema 9
+// did not store changes without a transition, so that a file that was taken over from one of them
+// does not tell how many sequences were given out.
 constexpr uint64_t kSequencesForgotten = 1'000'000'000;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A run, and the one way in which it changes: an agent's report is taken over, or refused. The
-// states and their order are drawn in contract/transitions.h.
+// Holds a run, and gives it the one way in which it changes: an agent's report is taken over, or
+// refused. The states and their order are drawn in contract/transitions.h.
 //
 // These are pure functions, for any thread.
 #ifndef MUSTER_BROKER_CORE_RUN_MACHINE_H_

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kMicrosOfDay = int64_t{24} * 3600 * 1'000'000;
 constexpr int64_t kMicrosOfMs = 1000;
 
-// `millis`: thousandths of a core or of a GPU.
+// `millis` are thousandths of a core or of a GPU.
 int64_t Used(double millis, int64_t ms) {
   return static_cast<int64_t>(millis * static_cast<double>(ms) / 1000);
 }

@@ -14,8 +14,8 @@
 
 namespace muster::core {
 
-// The last days of a run that are counted, so that a wrong start time costs a bounded number of
-// rows. No cluster that we know lets a program run for longer.
+// Only the last days of a run count, so that a wrong start time costs a bounded number of rows. No
+// cluster that we know lets a program run for longer.
 inline constexpr int64_t kMaxDaysOfRun = 400;
 
 // The day of a time, since 1970, in UTC.

@@ -1,4 +1,4 @@
-// The order in which the projects of all lanes are served in a round of placement. Pure.
+// Orders the projects of all lanes as they are served in a round of placement. Pure.
 #ifndef MUSTER_BROKER_CORE_SERVICE_TURN_H_
 #define MUSTER_BROKER_CORE_SERVICE_TURN_H_
 
@@ -8,8 +8,8 @@
 
 namespace muster::core {
 
-// Priority first, across all projects; then the project that has used less of its share, where
-// projects with a parent count together at first; then age. The smaller one is served first.
+// Priority comes first, across all projects; then the project that has used less of its share,
+// where projects with a parent count together at first; then age. The smaller one is served first.
 struct ServiceTurn {
   int32_t priority = 0;
   double family_score = kNoScore;

@@ -17,15 +17,15 @@ namespace {
 
 // An old copy lacks fewer jobs; a number beyond that is no job's.
 constexpr uint64_t kMostLostJobs = 10'000'000;
-// The granularity of the time at which a cluster was last heard: after a restart the broker may
+// The time at which a cluster was last heard is kept to this grain: after a restart the broker may
 // give it this much too early. Heartbeats come every few seconds, and each time that is stored is a
 // write.
 constexpr absl::Duration kLastSeenGranularity = absl::Minutes(1);
 // A broker that is killed forgets as much of what projects have used.
 constexpr absl::Duration kKeepAccounts = absl::Minutes(1);
 
-// The parts of an inventory that decide where jobs fit or that are shown, without the time at which
-// it was read.
+// Returns the parts of an inventory that decide where jobs fit or that are shown, without the time
+// at which it was read.
 std::string Essence(const v1::Inventory& inventory) {
   v1::Inventory copy = inventory;
   copy.clear_observed_at();

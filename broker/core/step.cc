@@ -59,7 +59,7 @@ void Core::Impl::Record(Step& step, uint64_t id, Job& job, v1::Transition transi
 void Core::Impl::Finish(Step& step) {
   JudgeDependents(step);
   SortUnique<uint64_t>(&step.jobs, [](const auto& a, const auto& b) { return a < b; });
-  // The order is not that of addresses: it must be the same in every process.
+  // The order is not that of addresses, because it must be the same in every process.
   SortUnique<std::pair<Cluster*, RunId>>(&step.runs, IsEarlier);
   for (uint64_t id : step.jobs) PutTouchedJob(step, id);
   for (auto [cluster, id] : step.runs) PutTouchedRun(step, cluster, id);

@@ -22,7 +22,7 @@ namespace muster::core {
 struct JobTally {
   uint64_t queued = 0;  // not ended, and on no cluster
   uint64_t active = 0;  // runs that have not ended
-  // Thousandths of GPUs of these runs, by type in lower case; "": all together.
+  // The thousandths of GPUs of these runs, by type in lower case; "" stands for all together.
   std::map<std::string, uint64_t, std::less<>> gpu_millis;
 
   friend bool operator==(const JobTally&, const JobTally&) = default;

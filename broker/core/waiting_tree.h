@@ -49,8 +49,8 @@ using ClusterSet = std::vector<Cluster*>;
 struct Lane;
 struct ProjectQueue;
 
-// The place of a user's queue in its project: priority first, then the user who has used less, then
-// age. The smaller one is served first.
+// Orders the users' queues in a project: priority first, then the user who has used less, then age.
+// The smaller one is served first.
 struct UserTurn {
   int32_t priority = 0;
   double score = kNoScore;

@@ -1,4 +1,4 @@
-// The broker's end of one agent's connection; the RPC layer implements it.
+// Declares the broker's end of one agent's connection; the RPC layer implements it.
 #ifndef MUSTER_BROKER_ENGINE_AGENT_PEER_H_
 #define MUSTER_BROKER_ENGINE_AGENT_PEER_H_
 

@@ -1,5 +1,5 @@
-// The registry of agents' connections: where the messages of each session go, and which session
-// speaks for each cluster. Any thread.
+// Registers agents' connections: where the messages of each session go, and which session speaks
+// for each cluster. Any thread.
 //
 //   Open --> known to the core --Welcome--> speaks for its cluster --> Remove
 //

@@ -1,4 +1,4 @@
-// The effects thread: carries out the effects of what has been committed, in order, while the store
+// Runs the effects thread, which carries out what has been committed, in order, while the store
 // thread commits the next changes. Half of the time of a group of submits goes into its replies.
 #ifndef MUSTER_BROKER_ENGINE_CARRIER_H_
 #define MUSTER_BROKER_ENGINE_CARRIER_H_

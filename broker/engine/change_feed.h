@@ -51,7 +51,7 @@ class ChangeFeed {
     ChangeBytes shown;                           // null: not yet
     std::list<uint64_t>::iterator use;           // among those used last
   };
-  // The changes of one job in one step: its transitions, and what is to be written in the end.
+  // Holds the changes of one job in one step: its transitions, and what is written last.
   struct Step {
     const core::InsertJob* insert = nullptr;
     std::vector<const core::AppendTransition*> transitions;
@@ -69,7 +69,7 @@ class ChangeFeed {
   // The jobs of which only the store knows what they were, each with its first step.
   using Unknown = std::vector<std::pair<uint64_t, const Step*>>;
   Unknown UnknownOf(const Steps& steps) const;
-  // The jobs with a run whose usage came late, by number: only the store has such runs.
+  // Holds the jobs with a run whose usage came late, by number: only the store has such runs.
   using LateJobs = std::map<uint64_t, v1::Job>;
   absl::StatusOr<LateJobs> ReadLateJobs(const Steps& steps) const;
   // Reads what they were right before their steps. The store may be ahead of these: it commits on
@@ -83,7 +83,7 @@ class ChangeFeed {
                std::vector<TailEntry>* entries);
   void AddTransition(const core::AppendTransition& change, const Step& step, Known* known,
                      std::vector<TailEntry>* entries);
-  // The change as a message; it is what the job was before the next one.
+  // Makes a message of the change, which is what the job was before the next one.
   void Show(uint64_t sequence, const v1::Transition* transition, const v1::Run* run, Known* known,
             std::vector<TailEntry>* entries);
   static size_t BytesOf(const ChangeBytes& shown);

@@ -1,5 +1,5 @@
-// The latest changes of jobs, for watchers to read at their own pace. A change is kept as the bytes
-// of its message, made once and shared by all who send it.
+// Keeps the latest changes of jobs, for watchers to read at their own pace. A change is kept as the
+// bytes of its message, made once and shared by all who send it.
 //
 // Any thread may use it. The effects thread appends; a watcher that has fallen behind the tail
 // reads the store.
@@ -19,7 +19,7 @@
 
 namespace muster::broker {
 
-// A v1::WatchJobsResponse with one change.
+// Holds a v1::WatchJobsResponse with one change.
 using ChangeBytes = std::shared_ptr<const std::string>;
 
 struct TailEntry {
@@ -37,7 +37,7 @@ class ChangeTail {
     // time to read the store.
     size_t max_entries = 65'536;
     size_t max_bytes = size_t{64} << 20;
-    // The time that changes are kept while nobody watches: a client that lost its connection comes
+    // Changes are kept for this time while nobody watches: a client that lost its connection comes
     // back sooner.
     std::chrono::seconds keep_unwatched{60};
   };

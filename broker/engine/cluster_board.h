@@ -22,7 +22,7 @@ class ClusterBoard {
  private:
   mutable Mutex mutex_;
   core::ClusterViews clusters_ ABSL_GUARDED_BY(mutex_);
-  // The last result; null: clusters have changed since.
+  // The last result; null if clusters have changed since.
   mutable std::shared_ptr<const core::ClusterViews> copy_ ABSL_GUARDED_BY(mutex_);
 };
 

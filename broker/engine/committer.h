@@ -1,5 +1,5 @@
-// The store thread: takes what the core has decided, commits all that waits in one transaction
-// (group commit), and only then lets the effects be carried out, in order.
+// Runs the store thread: it takes what the core has decided, commits all that waits in one
+// transaction (group commit), and only then lets the effects be carried out, in order.
 #ifndef MUSTER_BROKER_ENGINE_COMMITTER_H_
 #define MUSTER_BROKER_ENGINE_COMMITTER_H_
 

@@ -1,5 +1,5 @@
-// The loop around the core, without its threads: one turn handles the inputs that have come. The
-// engine drives it with an inbox and this machine's clocks, the simulation with virtual ones.
+// Runs the loop around the core, without its threads: one turn handles the inputs that have come.
+// The engine drives it with an inbox and this machine's clocks, the simulation with virtual ones.
 //
 // It is pure and single-threaded. Owner: the engine's core thread.
 #ifndef MUSTER_BROKER_ENGINE_CORE_LOOP_H_

@@ -22,8 +22,8 @@ class Detour {
  public:
   using Task = std::function<void()>;
 
-  // `max_rows` bounds the rows of the tasks that wait: rows that were committed, or are to be read.
-  // It bounds the memory and the time that the last task waits.
+  // `max_rows` bounds the rows of the tasks that wait, which were committed, or are to be read. It
+  // bounds the memory and the time that the last task waits.
   explicit Detour(size_t max_rows) : max_rows_(max_rows) {}
   ~Detour();
 

@@ -103,8 +103,8 @@ void Engine::SetCordon(core::SetCordon request, StatusDone done) {
 }
 
 void Engine::SetPlaceLimits(std::shared_ptr<const contract::PlaceLimits> limits, StatusDone done) {
-  // The lane that refuses nothing: the file of the projects has the limits already. They are few,
-  // because each waits for the disk before.
+  // This lane refuses nothing, because the file of the projects has the limits already. They are
+  // few, because each waits for the disk before.
   Ask(core::SetPlaceLimits{.limits = std::move(limits)}, std::move(done), Inbox::Lane::kAgents);
 }
 

@@ -1,4 +1,4 @@
-// The inputs that wait for the core thread: a bounded queue with three lanes, many producers and
+// Queues the inputs that wait for the core thread, with a bound, three lanes, many producers and
 // one consumer.
 //
 // The lanes keep a flood of submits from starving agents and cancels: each batch takes from all
@@ -46,8 +46,8 @@ class Inbox {
   // a millisecond of work, worth doing beside a commit.
   static constexpr size_t kEagerItems = 128;
 
-  // `bounds`: the most that may wait in each lane. `batch_items`: the most that one Take gets from
-  // each lane.
+  // `bounds` are the most that may wait in each lane. `batch_items`: the most that one Take gets
+  // from each lane.
   Inbox(std::array<Cost, kLanes> bounds, size_t batch_items)
       : bounds_(bounds), batch_items_(batch_items) {}
 

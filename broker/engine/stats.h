@@ -7,7 +7,7 @@
 namespace muster::broker {
 
 struct Stats {
-  // Totals; a change of any of them is worth a log line.
+  // Holds totals; a change of any of them is worth a log line.
   struct Totals {
     // ---- present values
     uint64_t queued_jobs = 0;

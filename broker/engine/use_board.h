@@ -18,8 +18,8 @@ class UseBoard {
  public:
   // Takes over what has changed.
   void Show(std::vector<core::ShownUse> changed);
-  // `user`: one of the project's; empty: the project as a whole. Null: there is nothing. Users are
-  // shown where their project has a quota for each of them.
+  // `user` is one of the project's; empty stands for the project as a whole. Null: there is
+  // nothing. Users are shown where their project has a quota for each of them.
   std::shared_ptr<const core::UseView> Read(const std::string& project,
                                             const std::string& user = "") const;
   // The projects that have jobs that have not ended, by name.

@@ -1,4 +1,4 @@
-// The files that jobs bring along, each named by the SHA-256 of its content.
+// Keeps the files that jobs bring along, each named by the SHA-256 of its content.
 //
 // `kept/` holds whole files, each under its digest: a name is there only after its content was
 // checked and is on disk. `incoming/` holds files on their way in and is emptied at each start. A
@@ -29,18 +29,18 @@
 namespace muster::files {
 
 struct Options {
-  // Limit for the files of one job: each agent carries them to each of its nodes.
+  // The files of one job are limited because each agent carries them to each of its nodes.
   uint64_t max_job_bytes = uint64_t{1} << 30;
-  // Limit for all files, each counted in whole blocks: bounds the disk, and the number of files to
-  // some 13 million.
+  // All files together are limited, each counted in whole blocks. This bounds the disk, and the
+  // number of files to some 13 million.
   uint64_t max_total_bytes = uint64_t{50} << 30;
   // Space that uploads leave free on the disk: the broker ends when its database cannot grow.
   uint64_t keep_free_bytes = uint64_t{256} << 20;
-  // The time that a file stays if it is not used and no unfinished job names it.
+  // A file stays for this time if it is not used and no unfinished job names it.
   absl::Duration retention = absl::Hours(24 * 7);
 };
 
-// The least that a file takes of the disk: file systems give whole blocks.
+// A file takes at least this much of the disk, because file systems give whole blocks.
 inline constexpr uint64_t kBlockBytes = 4096;
 // Another use is noted only after so long: most uses are repeats, and each note is a write.
 inline constexpr absl::Duration kUseGranularity = absl::Minutes(10);
@@ -187,7 +187,7 @@ class FileStore {
   uint64_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // Size of files that are announced and not kept yet.
   uint64_t incoming_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Files that have their names, but whose directory is not on disk yet: nobody is told that they
+  // These files have their names, but their directory is not on disk yet: nobody is told that they
   // are there.
   absl::flat_hash_set<std::string> unsynced_ ABSL_GUARDED_BY(mutex_);
 };

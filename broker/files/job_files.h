@@ -24,14 +24,14 @@ class JobFiles {
  public:
   explicit JobFiles(FileStore* store) : store_(store) {}
 
-  // Checks that all files of a normalized spec are here, that of its shell's variables among them;
-  // they count as used now. `prefix` is the spec's field in its request: "spec.".
+  // Checks that all files of a normalized spec are here, and that of its shell's variables among
+  // them. They count as used now. `prefix` is the spec's field in its request: "spec.".
   // FAILED_PRECONDITION, FILES_MISSING: some must be uploaded. INVALID_ARGUMENT: the named file is
   // no tree, or the files are too large.
   absl::Status Check(const v1::JobSpec& spec, std::string_view prefix);
 
-  // The size of an archive of the spec's trees, or more because of long paths; trees that are not
-  // here count as 0.
+  // Returns the size of an archive of the spec's trees, or more because of long paths. Trees that
+  // are not here count as 0.
   uint64_t ArchiveBytes(const v1::JobSpec& spec);
 
   // Marks the files of an unfinished job's tree as used now. Missing files are skipped: it is not
@@ -45,7 +45,7 @@ class JobFiles {
  private:
   // Most trees that are remembered, at about 200 bytes each.
   static constexpr size_t kMaxRemembered = 1024;
-  // Most missing files that an error names; it counts the others.
+  // An error names at most this many missing files, and counts the others.
   static constexpr size_t kMaxNamed = 3;
 
   // The result of a look at a tree.

@@ -1,5 +1,5 @@
-// One client's files on their way into the store: announced one after the other, checked while they
-// are written, and kept in batches, so that one wait for the disk serves many small files.
+// Takes one client's files into the store. They are announced one after the other, checked while
+// they are written, and kept in batches, so that one wait for the disk serves many small files.
 //
 // One thread at a time may use it. It does blocking file I/O.
 #ifndef MUSTER_BROKER_FILES_UPLOAD_H_

@@ -1,4 +1,4 @@
-// The log archive: keeps the output of runs in files, apart from the database.
+// Keeps the output of runs in files, apart from the database: the log archive.
 //
 // A log is one output of one rank of one run. Bytes are appended in order and read from any offset.
 // Names of files are made of numbers only. The disk is the truth: after a crash the archive goes on
@@ -8,8 +8,8 @@
 // of the process alone takes nothing. The bytes at an offset are those of the pusher's file before
 // and after a crash, so that a reader that was ahead loses nothing, either.
 //
-// All methods may be called from any thread; they do blocking file I/O. Logs are locked one by one,
-// so that a slow reader of one delays no other.
+// All methods may be called from any thread; they do blocking file I/O. Each log has a lock of its
+// own, so that a slow reader of one delays no other.
 #ifndef MUSTER_BROKER_LOGS_ARCHIVE_H_
 #define MUSTER_BROKER_LOGS_ARCHIVE_H_
 

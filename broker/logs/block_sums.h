@@ -1,6 +1,6 @@
-// Checksums of a log that has not ended, in a file beside it. After a crash they tell which bytes
-// of the log the disk has really kept: after a power cut there may be zeros or old bytes where the
-// log was written and not yet synced, and the file's size does not tell.
+// Keeps checksums of a log that has not ended, in a file beside it. After a crash they tell which
+// bytes of the log the disk has really kept: after a power cut there may be zeros or old bytes
+// where the log was written and not yet synced, and the file's size does not tell.
 //
 // A log is summed in blocks. Record n of the file, at n * sizeof(BlockSum), says how many bytes of
 // block n are summed and what their CRC-32 is. Neither file is synced before the log ends, so
@@ -19,8 +19,8 @@
 
 namespace muster::logs {
 
-// A page: the unit in which the disk is written. At most this much is given up after a crash
-// because the log grew between the writing of the two files.
+// A block is a page, the unit in which the disk is written. At most this much is given up after a
+// crash because the log grew between the writing of the two files.
 inline constexpr uint64_t kBlockBytes = 4096;
 
 // The form is in the machine's byte order. Nothing matches on a machine of another order, and the

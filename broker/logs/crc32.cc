@@ -18,7 +18,7 @@ uint32_t ByZlib(uint32_t crc, std::string_view data) {
 
 #if defined(__x86_64__)
 
-// Bytes of one folding pass: four words of 16 bytes.
+// One folding pass takes this many bytes: four words of 16 bytes.
 constexpr size_t kFoldBytes = 64;
 constexpr size_t kWordBytes = 16;
 

@@ -1,5 +1,5 @@
-// CRC-32 as in zlib (ISO-HDLC), by the processor's carry-less multiplication if it has one: about
-// ten times as fast as zlib's, for which each byte of each log would have to wait.
+// Computes CRC-32 as in zlib (ISO-HDLC), by the processor's carry-less multiplication if it has
+// one: some ten times as fast as zlib's, for which each byte of each log would have to wait.
 #ifndef MUSTER_BROKER_LOGS_CRC32_H_
 #define MUSTER_BROKER_LOGS_CRC32_H_
 

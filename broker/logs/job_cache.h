@@ -41,7 +41,7 @@ struct Log {
 // The order in which the outputs of one rank follow each other, see order_file.h.
 struct Order {
   Mutex mutex;
-  // Unspecified: not known.
+  // Unspecified if it is not known.
   v1::LogStream grew_last ABSL_GUARDED_BY(mutex) = v1::LOG_STREAM_UNSPECIFIED;
   std::atomic<uint64_t> marks = 0;  // number of marks in the file; changed under mutex
 };
@@ -77,7 +77,7 @@ class JobCache {
   // Returns the job, which is read from disk if it is not in memory.
   absl::StatusOr<std::shared_ptr<Job>> Get(uint64_t job);
   // Counts a job that was there before this process, unless it was counted at its use. Call it once
-  // for each job, in rising order, and SurveyDone after the last.
+  // for each job, in rising order, and call SurveyDone after the last.
   absl::StatusOr<FoundJob> Survey(uint64_t job);
   void SurveyDone();
 

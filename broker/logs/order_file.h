@@ -1,4 +1,4 @@
-// The order in which the bytes of a rank's two outputs came, in a file beside them.
+// Keeps the order in which the bytes of a rank's two outputs came, in a file beside them.
 //
 // The file is a row of marks. A mark is a place that both outputs had reached when the output that
 // had not grown last went on: between two marks only one of them grew, so that an output that grows

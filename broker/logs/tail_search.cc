@@ -9,8 +9,7 @@ namespace {
 
 constexpr size_t kMarksPerCall = 4096;
 constexpr uint64_t kBytesPerRead = 64 << 10;
-// The cost of a read beyond its bytes, as a number of bytes: it bounds a search through short
-// parts.
+// A read costs this many bytes beyond its own, which bounds a search through short parts.
 constexpr uint64_t kReadCost = 4096;
 
 }  // namespace
@@ -85,7 +84,7 @@ absl::StatusOr<uint64_t> TailSearch::CountBack(Part* part) {
   const uint64_t base = first == 0 ? 0 : first - 1;
   const auto read = archive_->Read(rank_.Log(output.stream), base, part->end - base);
   if (!read.ok()) return read.status();
-  // The log expired meanwhile: nothing is left to begin with.
+  // The log expired meanwhile, so nothing is left to begin with.
   if (read->data.size() < part->end - base) {
     parts_.assign(1, Part{});
     return 0;

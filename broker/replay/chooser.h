@@ -1,4 +1,4 @@
-// The policies beside the broker's own: each names the cluster of a job when it arrives.
+// Holds the policies beside the broker's own: each names the cluster of a job when it arrives.
 #ifndef MUSTER_BROKER_REPLAY_CHOOSER_H_
 #define MUSTER_BROKER_REPLAY_CHOOSER_H_
 

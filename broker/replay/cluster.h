@@ -1,4 +1,4 @@
-// A cluster in memory: nodes, what runs on them, and a queue.
+// Models a cluster in memory: nodes, what runs on them, and a queue.
 //
 // The queue is first come, first served; a run that fits starts although an earlier one does not,
 // until the first one has waited kMaxOvertaking: then nothing behind it starts before it.
@@ -40,7 +40,7 @@ class Nodes {
   void Give(const TraceJob& job, const Allocation& allocation);
   uint64_t gpus() const { return gpus_; }
   uint64_t cpus() const { return cpus_; }
-  // The part of the capacity that is taken: of GPUs, or of cores if there are none.
+  // Returns the part of the capacity that is taken: of GPUs, or of cores if there are none.
   double load() const;
   // Sets what the inventory of an agent tells of its pool now.
   void Describe(v1::Pool* pool) const;

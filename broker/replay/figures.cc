@@ -20,7 +20,7 @@ constexpr double kStarvedAtLeast = 600;
 
 double Seconds(absl::Duration duration) { return absl::ToDoubleSeconds(duration); }
 
-// The value below which this part of the sorted values is; 0 without values.
+// Returns the value below which this part of the sorted values lies; 0 without values.
 double Quantile(const std::vector<double>& sorted, double part) {
   if (sorted.empty()) return 0;
   const auto index = static_cast<size_t>(part * static_cast<double>(sorted.size()));

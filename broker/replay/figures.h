@@ -28,8 +28,8 @@ struct Figures {
   double use = 0;
   // The part in which they were free although a job that waited could have used them.
   double idle = 0;
-  // Jobs that waited more than ten times the median of their class, and more than ten minutes. A
-  // class is all jobs with as many nodes and GPUs.
+  // Counts jobs that waited more than ten times their class's median, and over ten minutes. A class
+  // is all jobs with as many nodes and GPUs.
   size_t starved = 0;
   // Errors of the expected starts, as parts of the waits; waits below a minute count as one.
   // Nothing: no start was expected.
@@ -45,7 +45,7 @@ Figures FiguresOf(const Fleet& fleet, const Trace& trace, const Replayed& replay
 std::string AsTable(const std::vector<Figures>& all);
 // An array of objects, without the waits.
 std::string AsJson(const std::vector<Figures>& all);
-// SVG: for each policy the part of the jobs that had started after so long a wait.
+// Draws, as SVG, for each policy the part of the jobs that had started after a given wait.
 std::string AsPicture(const std::vector<Figures>& all);
 
 }  // namespace muster::replay

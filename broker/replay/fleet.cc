@@ -105,8 +105,8 @@ absl::StatusOr<Fleet> FleetFrom(const YAML::Node& root) {
   return fleet;
 }
 
-// The clusters of FleetOfOpenb: of a hundred nodes, in the order of the file, each takes as many as
-// its part says.
+// Describes the clusters of FleetOfOpenb: of a hundred nodes, in the order of the file, each takes
+// as many as its part says.
 struct Part {
   std::string_view name;
   v1::ClusterKind kind;
@@ -118,7 +118,7 @@ constexpr Part kParts[] = {
     {"ember", v1::CLUSTER_KIND_MACHINES, 8}, {"fjord", v1::CLUSTER_KIND_MACHINES, 4},
 };
 
-// The part whose cluster gets the next node: the one that has the least of what it should have.
+// Returns the part whose cluster gets the next node, which is the one that lacks most of its share.
 size_t NextPart(const std::vector<size_t>& taken) {
   size_t best = 0;
   for (size_t i = 1; i < std::size(kParts); ++i) {

@@ -46,8 +46,8 @@ uint64_t GpusOf(const Fleet& fleet);
 absl::StatusOr<Fleet> ReadFleet(std::string_view yaml);
 
 // Makes a fleet of six clusters of unlike size and kind from the nodes of
-// https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2023. `nodes`: keeps about so many of
-// them, evenly spread over the file; 0: all.
+// https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2023. Keeps about `nodes` of them,
+// evenly spread over the file; 0 means all.
 absl::StatusOr<Fleet> FleetOfOpenb(std::string_view csv, size_t nodes);
 
 // Moves the arrivals closer together, or further apart, so that the jobs ask for this part of what

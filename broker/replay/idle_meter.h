@@ -15,7 +15,7 @@ namespace muster::replay {
 
 class IdleMeter {
  public:
-  // Call it when nothing more happens until `until`; `waiting` are the jobs without a start.
+  // Call it when nothing more happens until `until`; `waiting` are the jobs that have not started.
   void Count(absl::Duration now, absl::Duration until, const std::set<size_t>& waiting,
              const Trace& trace, const std::vector<ReplayCluster>& clusters);
   double gpu_seconds() const { return gpu_seconds_; }

@@ -1,4 +1,4 @@
-// muster-replay: what a trace of jobs would have met on clusters that Muster serves.
+// muster-replay shows what a trace of jobs would have met on clusters that Muster serves.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

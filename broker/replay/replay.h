@@ -40,19 +40,19 @@ struct Outcome {
   // It counts from the first arrival on; nothing: the broker refused it.
   std::optional<absl::Duration> start;
   std::string refusal;  // why it was refused
-  // The start that the broker expected when it chose the cluster; nothing: it expected none.
+  // The start that the broker expected when it chose the cluster; nothing if it expected none.
   std::optional<absl::Duration> expected_start;
   std::string cluster;
 };
 
 struct Replayed {
   std::vector<Outcome> outcomes;  // of each job, in the order of the trace
-  // GPU seconds that were free while some job that waited could have used them: see IdleMeter.
+  // The GPU seconds that were free while a waiting job could have used them; see IdleMeter.
   double idle_gpu_seconds = 0;
 };
 
-// The places to wait that the policy kMuster has: see core::Options. Jobs of the others wait where
-// they were sent at their arrival.
+// Sets the places to wait that the policy kMuster has; see core::Options. Jobs of the others wait
+// where they were sent at their arrival.
 struct PlacesToWait {
   uint32_t own_queue = core::Options().max_waiting_runs_per_pool;
   uint32_t others = core::Options().sent_ahead_per_pool;

@@ -16,16 +16,16 @@ namespace muster::replay {
 
 class Table {
  public:
-  // `needed`: columns without which nothing can be read. INVALID_ARGUMENT: one is missing, or a row
-  // has another number of fields than the first line.
+  // `needed` are the columns without which nothing can be read. INVALID_ARGUMENT: one is missing,
+  // or a row has another number of fields than the first line.
   static absl::StatusOr<Table> Read(std::string_view text, char separator,
                                     const std::vector<std::string_view>& needed);
 
   size_t rows() const { return rows_.size(); }
   // Empty: the table has no such column.
   std::string_view At(size_t row, std::string_view column) const;
-  // A number that is not negative; empty or a column that is not there: `missing`. INVALID_ARGUMENT
-  // names line, column and value.
+  // Reads a number that is not negative; it is `missing` if empty or without a column.
+  // INVALID_ARGUMENT names line, column and value.
   absl::StatusOr<double> Number(size_t row, std::string_view column, double missing) const;
   // INVALID_ARGUMENT: `why` about this value.
   absl::Status Wrong(size_t row, std::string_view column, std::string_view why) const;

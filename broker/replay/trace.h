@@ -1,4 +1,4 @@
-// A trace: jobs of the past, with the time at which each was submitted and the time that it ran.
+// Reads a trace: jobs of the past, with the times at which each was submitted and for which it ran.
 #ifndef MUSTER_BROKER_REPLAY_TRACE_H_
 #define MUSTER_BROKER_REPLAY_TRACE_H_
 
@@ -17,7 +17,7 @@ struct TraceJob {
   std::string name;
   absl::Duration arrival;   // from the first job of the trace on
   absl::Duration run_time;  // longer than 0
-  // The limit that its user gave; zero: none. Clusters fill gaps by it, not by run_time.
+  // The limit that its user gave; zero if none. Clusters fill gaps by it, not by run_time.
   absl::Duration time_limit;
   uint32_t nodes = 1;
   // These are for each node. `gpu_millis` is in thousandths of a GPU.
@@ -42,7 +42,7 @@ enum class TraceFormat : uint8_t {
   // Columns arrival_s and run_time_s, in seconds, and of nodes, cpus, memory, gpus, time_limit_s,
   // project, user and name those that are known. Amounts are for each node, as in job files.
   kMuster,
-  // The tasks of https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2023.
+  // These are the tasks of https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2023.
   kOpenb,
   // sacct -a -X -P -o JobID,JobName,User,Account,Submit,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES
   kSacct,

@@ -1,4 +1,4 @@
-// The service AgentLinkService: carries messages between an agent's stream and the engine. The core
+// Implements AgentLinkService: carries messages between an agent's stream and the engine. The core
 // knows their meaning.
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
@@ -27,19 +27,19 @@
 namespace muster::broker {
 namespace {
 
-// Messages from one agent that the core has not handled; until it has, its stream is not read
+// At most this many messages from one agent wait for the core; beyond that, its stream is not read
 // further.
 constexpr int kMaxUnhandled = 32;
 // Messages to one agent that it has not read. A resync of 1,000,000 runs makes 1,000 messages of
 // the usual size.
 constexpr size_t kMaxQueuedMessages = 4096;
-// Bytes of these messages: some 80 of the largest ones that a resync makes. The connection to an
-// agent that does not keep up is closed once it has read these, or after kPatience; the resync of
-// its next stream has the rest.
+// These messages have at most this many bytes, some 80 of the largest ones that a resync makes. The
+// connection to an agent that does not keep up is closed once it has read these, or after
+// kPatience; the resync of its next stream has the rest.
 constexpr size_t kMaxQueuedBytes = 256 << 20;
 // A peer that does not say hello, or does not let its stream end, is cut off after this time.
 constexpr std::chrono::seconds kPatience{10};
-// The time that agents wait at a shutdown before they reconnect: about as long as a restart takes.
+// Agents wait this long at a shutdown before they reconnect, about as long as a restart takes.
 constexpr int kReconnectSeconds = 1;
 
 class AgentStream final
@@ -261,7 +261,7 @@ class AgentStream final
   const SteadyClock::time_point opened_ = SteadyClock::now();
   std::shared_ptr<AgentStream> self_;
 
-  // Members for reading: one reaction at a time, then OnDone.
+  // These members serve reading: one reaction at a time, then OnDone.
   agent::v1::ConnectRequest request_;
   bool left_ = false;
 

@@ -58,8 +58,8 @@ constexpr const char* kServices[] = {"muster.v1.JobsService",
                                      "muster.agent.v1.FileLinkService",
                                      "muster.agent.v1.SecretLinkService",
                                      "muster.agent.v1.EnrollmentService"};
-// Enough for a SubmitJobs of 1000 ordinary specs, or of a few of the largest. Larger ones must be
-// sent in several calls.
+// This is enough for a SubmitJobs of 1000 ordinary specs, or of a few of the largest. Larger ones
+// must be sent in several calls.
 constexpr int kMaxReceiveBytes = 16 << 20;
 // ListJobs with 1000 specs can be as large; clients that ask for that raise their own limit, too.
 constexpr int kMaxSendBytes = -1;
@@ -71,8 +71,8 @@ constexpr size_t kMaxWaitingCounts = 64;
 // Each change of the tokens waits for the disk, some 10 ms.
 constexpr size_t kMaxWaitingTokens = 256;
 
-// gRPC lives as long as the process: its own shutdown, when its last user is gone, may wait 10 s
-// for its threads.
+// gRPC lives as long as the process, because its own shutdown, when its last user is gone, may wait
+// 10 s for its threads.
 void KeepGrpc() {
   static const bool kept = (grpc_init(), true);
   static_cast<void>(kept);
@@ -86,7 +86,7 @@ void SetChannelArguments(grpc::ServerBuilder& builder) {
   // A connection that is not a caller's by then is closed: some hundred times the way around the
   // world.
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
-  // A token and a few names; more is refused before it is kept.
+  // A token and a few names fit; more is refused before it is kept.
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
   // Calls and streams of one connection; a client keeps more to itself until others have ended.
   // Half of max_streams by default, so that no connection takes all.
@@ -197,7 +197,7 @@ class RunningBroker final : public Broker {
     token_workers_.Stop();
     if (provider_) provider_->Stop();
     WriteTokenUses();
-    // All that was taken is answered now; the ends of streams may be under way still.
+    // All calls that were taken are answered now, but streams may still be ending.
     streams_.AwaitEnds(options_.shutdown_grace);
     if (server_) {
       CutConnections(options_.socket_path, {port_, tls_port_});

@@ -1,4 +1,4 @@
-// The whole broker except its process: store, archive, engine and the gRPC server in front of them.
+// Assembles the whole broker but its process: store, archive, engine and the gRPC server.
 #ifndef MUSTER_BROKER_RPC_BROKER_H_
 #define MUSTER_BROKER_RPC_BROKER_H_
 
@@ -63,7 +63,7 @@ struct BrokerOptions {
   // A watch without a change for so long sends a heartbeat.
   absl::Duration heartbeat_interval = absl::Seconds(15);
   FetchBounds fetch;
-  // The time that jobs are kept after their end; zero: for ever.
+  // Jobs are kept for this time after their end; zero means for ever.
   absl::Duration job_retention = absl::Hours(24 * 90);
   core::Options core;
   // affects performance

@@ -2,8 +2,8 @@
 // when the request has come and before the answer leaves. A service that is added later is audited
 // without a line of its own (broker/app/audited_calls.h).
 //
-// CallerOf notes who calls; the answer takes the note. Any thread; nothing waits: an answer that
-// must follow its record is held without a thread and goes on from the log's.
+// CallerOf notes who calls; the answer takes the note. Any thread may use it. Nothing waits: an
+// answer that must follow its record is held without a thread and goes on from the log's.
 #ifndef MUSTER_BROKER_RPC_CALL_AUDIT_H_
 #define MUSTER_BROKER_RPC_CALL_AUDIT_H_
 

@@ -14,7 +14,7 @@ namespace {
 using grpc::experimental::InterceptorBatchMethods;
 using grpc::experimental::ServerRpcInfo;
 
-// The services of people; agents have no bounds of a user.
+// Only the services of people are bounded; agents have no bounds of a user.
 constexpr std::string_view kBounded = "/muster.v1.";
 
 // gRPC destroys it with the call.

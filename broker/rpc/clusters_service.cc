@@ -1,4 +1,4 @@
-// The service ClustersService: find out who asks, call a use case, pass its answer on.
+// Implements ClustersService: finds out who asks, calls a use case, passes its answer on.
 #include <grpcpp/grpcpp.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The service EnrollmentService: certificates for agents.
+// Implements EnrollmentService, which gives certificates to agents.
 #include <grpcpp/grpcpp.h>
 
 #include <memory>

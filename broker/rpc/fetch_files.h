@@ -1,4 +1,4 @@
-// FilesService.FetchFiles: carries a run's files on its cluster from its agent to a client.
+// Implements FilesService.FetchFiles: brings a run's files from its agent to a client.
 #ifndef MUSTER_BROKER_RPC_FETCH_FILES_H_
 #define MUSTER_BROKER_RPC_FETCH_FILES_H_
 

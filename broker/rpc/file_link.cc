@@ -1,5 +1,5 @@
-// The service FileLinkService: an agent's stream with files of a run, for the client that waits for
-// them.
+// Implements FileLinkService: takes an agent's stream with files of a run, for the client that
+// waits for them.
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
@@ -101,7 +101,7 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
     if (taker != nullptr) taker->EndWith(status);
   }
 
-  // Handles the message that was read. One reaction at a time, so that the taker is read without
+  // Handles the message that was read. One reaction runs at a time, so the taker is read without
   // the lock.
   absl::Status Handle() {
     if (request_.message_case() == agent::v1::SendFilesRequest::kHello)

@@ -1,4 +1,4 @@
-// The service FilesService: translate, call, translate. No handler blocks.
+// Implements FilesService: translates, calls, translates. No handler blocks.
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>

@@ -52,10 +52,10 @@ class Gate final : public grpc::AuthMetadataProcessor {
   CallAudit* const audit_;
 };
 
-// The cluster that the caller of an agent's service speaks for, as long as its stream lives.
+// Knows the cluster that the caller of an agent's service speaks for, as long as its stream lives.
 class AgentIdentity {
  public:
-  // `access`: null without a network listener.
+  // `access` is null without a network listener.
   AgentIdentity(const ClusterAccess* access, const Users& users,
                 const grpc::ServerContextBase& call);
 
@@ -66,7 +66,7 @@ class AgentIdentity {
   absl::Status CheckSpeaksFor(std::string_view cluster) const;
   // None: the caller has come by the Unix socket or loopback and may speak for any cluster.
   const std::optional<ClusterPeer>& peer() const { return peer_; }
-  // The serial number of the certificate; empty: there is none.
+  // Returns the serial number of the certificate; empty if there is none.
   std::string serial() const { return peer_ ? peer_->serial : ""; }
 
  private:

@@ -13,7 +13,7 @@
 namespace muster::broker {
 namespace {
 
-// Lines in a minute: enough to see what is wrong, and nothing that fills a disk.
+// So many lines in a minute show what is wrong, and do not fill a disk.
 constexpr int kMaxGrpcLines = 30;
 
 void LogOne(gpr_log_func_args* message) {

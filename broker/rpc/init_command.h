@@ -1,4 +1,4 @@
-// muster-broker init: makes what a broker needs before it listens on a network.
+// Runs muster-broker init, which makes what a broker needs before it listens on a network.
 #ifndef MUSTER_BROKER_RPC_INIT_COMMAND_H_
 #define MUSTER_BROKER_RPC_INIT_COMMAND_H_
 

@@ -1,4 +1,4 @@
-// The service JobsService: find out who asks, call a use case, pass its answer on. No handler
+// Implements JobsService: finds out who asks, calls a use case, passes its answer on. No handler
 // blocks.
 #include <grpc/slice.h>
 #include <grpcpp/grpcpp.h>

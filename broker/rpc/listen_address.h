@@ -14,8 +14,8 @@ namespace muster::broker {
 // wrong and what is possible.
 absl::StatusOr<std::string> CheckListenAddress(std::string_view address);
 
-// The same for the network listener: any IP address. A name is refused, because it may mean another
-// address tomorrow.
+// Checks the same for the network listener, which takes any IP address. A name is refused, because
+// it may mean another address tomorrow.
 absl::StatusOr<std::string> CheckTlsListenAddress(std::string_view address);
 
 }  // namespace muster::broker

@@ -1,4 +1,4 @@
-// The service LogLinkService: carries log bytes from an agent into the archive. A stream is read no
+// Implements LogLinkService: carries log bytes from an agent into the archive. A stream is read no
 // faster than the archive takes its bytes; gRPC's flow control then holds the agent back.
 #include <grpcpp/grpcpp.h>
 

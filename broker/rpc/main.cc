@@ -1,4 +1,4 @@
-// muster-broker: one broker over one state directory, until SIGTERM or SIGINT.
+// muster-broker runs one broker over one state directory, until SIGTERM or SIGINT.
 #include <fmt/format.h>
 #include <sys/stat.h>
 

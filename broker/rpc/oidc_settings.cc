@@ -33,7 +33,7 @@ absl::StatusOr<Role> ParseRole(std::string_view name) {
                                 contract::Quoted(name)));
 }
 
-// "a:submitter,b:admin"; a name may have a ':' in it, a role has none.
+// Reads "a:submitter,b:admin"; a name may have a ':' in it, a role has none.
 absl::Status SetRoles(const std::string& value, std::map<std::string, Role>* roles) {
   roles->clear();
   for (const absl::string_view part : absl::StrSplit(ToAbsl(value), ',', absl::SkipEmpty())) {

@@ -11,7 +11,7 @@ namespace muster::broker {
 // Returns whether the caller has come through the network listener.
 bool IsOverTls(const grpc::AuthContext& context);
 
-// The caller's certificate as PEM; empty: it has none, or has not come over TLS.
+// Returns the caller's certificate as PEM; empty if it has none, or has not come over TLS.
 std::string CertificateOf(const grpc::AuthContext& context);
 
 }  // namespace muster::broker

@@ -1,5 +1,5 @@
-// gRPC's reflection service in version v1, beside the v1alpha that Debian's gRPC brings: current
-// clients (grpcurl, Postman) ask for v1 first.
+// Serves version v1 of gRPC's reflection service, beside the v1alpha that Debian's gRPC brings:
+// current clients (grpcurl, Postman) ask for v1 first.
 #ifndef MUSTER_BROKER_RPC_REFLECTION_H_
 #define MUSTER_BROKER_RPC_REFLECTION_H_
 

@@ -1,4 +1,4 @@
-// The service SecretLinkService: tells secrets to the agent that launches a run. Nothing is told
+// Implements SecretLinkService: tells secrets to the agent that launches a run. Nothing is told
 // over a connection that somebody could read on its way.
 #include <grpcpp/grpcpp.h>
 

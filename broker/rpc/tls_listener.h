@@ -1,5 +1,5 @@
-// The credentials of the network listener. gRPC's interface for certificates that change is
-// experimental: this file alone uses it.
+// Makes the credentials of the network listener. gRPC's interface for certificates that change is
+// experimental, so this file alone uses it.
 #ifndef MUSTER_BROKER_RPC_TLS_LISTENER_H_
 #define MUSTER_BROKER_RPC_TLS_LISTENER_H_
 
@@ -16,8 +16,8 @@ namespace muster::broker {
 class CallAudit;
 class Users;
 
-// TLS 1.2 and 1.3 with the certificate that the files hold at the time of each handshake, and the
-// gate before every call. `access`, `users` and `audit` outlive the server.
+// Offers TLS 1.2 and 1.3 with the certificate that the files hold at the time of each handshake,
+// and the gate before every call. `access`, `users` and `audit` outlive the server.
 //
 // The handshake asks for the caller's certificate, and the gate verifies it: a caller whose
 // certificate is refused gets an error that says why, where a failed handshake says nothing.

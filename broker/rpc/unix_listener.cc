@@ -20,7 +20,7 @@
 namespace muster::broker {
 namespace {
 
-// Connections that have not been accepted yet; net.core.somaxconn limits it further.
+// At most this many connections wait to be accepted; net.core.somaxconn limits it further.
 constexpr int kBacklog = 1024;
 // Pause when the process has no descriptor left.
 constexpr int kExhaustedPauseMs = 100;

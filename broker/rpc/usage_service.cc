@@ -1,4 +1,4 @@
-// The service UsageService: find out who asks, call a use case, pass its answer on.
+// Implements UsageService: finds out who asks, calls a use case, passes its answer on.
 #include <grpcpp/grpcpp.h>
 
 #include <memory>

@@ -21,8 +21,8 @@
 namespace muster::broker {
 namespace {
 
-// Lines of the log about refused credentials in a minute: somebody who tries many must not fill the
-// disk.
+// The log has at most this many lines about refused credentials in a minute: somebody who tries
+// many must not fill the disk.
 constexpr int kMaxRefusalsLogged = 30;
 
 std::string_view NameOf(auth::Standing standing) {
@@ -36,7 +36,7 @@ std::string_view NameOf(auth::Standing standing) {
   }
 }
 
-// The rest of a header's value behind the scheme; empty: it is another scheme.
+// Returns the rest of a header's value behind the scheme; empty if it is another scheme.
 std::string_view BearerIn(std::string_view credential) {
   constexpr std::string_view kScheme = "Bearer ";
   // RFC 9110 takes the name of a scheme in any case.

@@ -31,7 +31,7 @@ namespace muster::broker {
 
 class CallAudit;
 
-// A client over TCP: it is on this machine, but its user is not known.
+// Names a client over TCP: it is on this machine, but its user is not known.
 inline constexpr std::string_view kLoopbackUser = "anonymous@loopback";
 
 // The roles of callers without a token.

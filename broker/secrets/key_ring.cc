@@ -21,7 +21,8 @@ constexpr size_t kKeyBytes = crypto_aead_xchacha20poly1305_ietf_KEYBYTES;
 constexpr size_t kNonceBytes = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
 constexpr size_t kTagBytes = crypto_aead_xchacha20poly1305_ietf_ABYTES;
 constexpr size_t kDigits = 2 * kKeyBytes;
-// Keys of a file: two while one takes the place of another, and some that were put aside by hand.
+// A file has at most this many keys: two while one takes the place of another, and some that were
+// put aside by hand.
 constexpr size_t kMaxKeys = 16;
 constexpr size_t kMaxFileBytes = kMaxKeys * (kDigits + 2);
 constexpr size_t kIdBytes = crypto_generichash_BYTES_MIN;

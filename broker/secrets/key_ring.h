@@ -1,4 +1,4 @@
-// The keys that seal secrets: XChaCha20-Poly1305 of libsodium, each value with a nonce of its own.
+// Holds the keys that seal secrets: libsodium's XChaCha20-Poly1305, with a nonce for each value.
 //
 // Keys are a text: 64 hexadecimal digits for each, a line each, the present one first. They come
 // from a file of the broker's own, or from a systemd credential, which nothing here changes. A
@@ -23,7 +23,7 @@ class KeyRing {
  public:
   KeyRing() = default;
 
-  // `others`: the bits of the mode that must not be set. NOT_FOUND: there is no such file.
+  // `others` are the bits of the mode that must not be set. NOT_FOUND: there is no such file.
   // PERMISSION_DENIED: others may open it, or the broker may not. DATA_LOSS: it has something else
   // than keys.
   static absl::StatusOr<KeyRing> Read(const std::string& path, mode_t others);
@@ -37,7 +37,7 @@ class KeyRing {
 
   bool empty() const { return keys_.empty(); }
   size_t size() const { return keys_.size(); }
-  // The name of the present key; it tells nothing of the key.
+  // Returns the name of the present key, which tells nothing of the key.
   const std::string& present() const { return keys_.front().id; }
   bool Has(std::string_view id) const { return Find(id) != nullptr; }
 

@@ -1,5 +1,5 @@
-// The file in which sealed secrets outlive the broker: SQLite, one row for each. One thread at a
-// time.
+// Keeps sealed secrets in a file in which they outlive the broker: SQLite, one row for each. One
+// thread at a time.
 #ifndef MUSTER_BROKER_SECRETS_SECRET_FILE_H_
 #define MUSTER_BROKER_SECRETS_SECRET_FILE_H_
 

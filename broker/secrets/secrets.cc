@@ -12,7 +12,8 @@
 namespace muster::secrets {
 namespace {
 
-// The place for which a value is sealed: it opens in no other one. Neither part has a NUL byte.
+// Returns the place for which a value is sealed; it opens in no other one. Neither part has a NUL
+// byte.
 std::string ContextOf(const Id& id) {
   std::string context = fmt::format("muster secret 1 {}", static_cast<int>(id.kind));
   for (const std::string* part : {&id.owner, &id.name}) {

@@ -1,4 +1,4 @@
-// All secrets of a broker: their names in memory, their values sealed in a file.
+// Keeps all secrets of a broker: their names in memory, their values sealed in a file.
 //
 // Any thread may use it. Find and List never wait for the disk; all others do.
 #ifndef MUSTER_BROKER_SECRETS_SECRETS_H_
@@ -24,10 +24,10 @@
 
 namespace muster::secrets {
 
-// Secrets of one owner, and of all: some 300 bytes of memory and up to 64 KiB of disk for each.
+// Bounds the secrets of one owner, and of all: each has 300 bytes of memory and 64 KiB of disk.
 inline constexpr size_t kMaxSecretsOfOwner = 1000;
 inline constexpr size_t kMaxSecrets = 100'000;
-// The time for which a secret for one job waits for its job: a submit follows at once.
+// A secret for one job waits for its job no longer than this; a submit follows at once.
 inline constexpr absl::Duration kOneJobPatience = absl::Hours(24);
 
 class SecretFile;
@@ -36,7 +36,7 @@ struct SecretsOptions {
   std::string database;  // made if it is missing
   // The broker's own file of keys. It is made with the first secret.
   std::string key_file;
-  // A systemd credential with the keys, which is used if it is there; empty: there is none.
+  // A systemd credential with the keys, which is used if it is there; empty if there is none.
   std::string credential;
   std::function<absl::Time()> now;
 };
@@ -84,7 +84,7 @@ class Secrets {
   mutable Mutex file_mutex_;
   std::unique_ptr<SecretFile> file_ ABSL_PT_GUARDED_BY(file_mutex_);
   KeyRing keys_ ABSL_GUARDED_BY(file_mutex_);
-  // Not OK: why values can be neither set nor read.
+  // If not OK, it says why values can be neither set nor read.
   absl::Status locked_ ABSL_GUARDED_BY(file_mutex_);
   std::map<std::pair<OwnerKind, std::string>, size_t> counts_ ABSL_GUARDED_BY(file_mutex_);
 

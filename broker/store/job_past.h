@@ -18,8 +18,8 @@ namespace muster::store {
 
 using KindOfCluster = std::function<v1::ClusterKind(const std::string& cluster)>;
 
-// The facts that the steps of a job tell, from its first one up to one of them. Small: a watcher
-// that catches up keeps many.
+// Gathers the facts that the steps of a job tell, from its first one up to one of them. Small: a
+// watcher that catches up keeps many.
 class StepsSoFar {
  public:
   void Take(const v1::Transition& step);
@@ -53,7 +53,7 @@ struct JobPast {
   StepsSoFar steps;
   std::optional<Editable> edited_later;  // as of the latest of these steps
   bool run_moved_on = false;             // its latest run has had later steps
-  // The latest of these steps that asked for a hold; null: none did.
+  // The latest of these steps that asked for a hold; null if none did.
   std::shared_ptr<const v1::Transition> hold;
 };
 // Steps of one job that are read to find what it was.

@@ -39,9 +39,9 @@ void ShowHold(const v1::Transition& step, v1::Job* job);
 // Puts the usage into a run of the store. False: the run stays as it is, see core::PutUsage.
 bool TakeUsage(const core::PutUsage& change, v1::Run* run);
 
-// The nodes of the runs that failed by their nodes' doing on the cluster of the latest run, the
-// latest first, at most kMaxExcludedNodes: another cluster does not know them, or has others of the
-// same name. `runs` are all of the job's, the first one first.
+// Returns the nodes of the runs that failed because of their nodes on the cluster of the latest
+// run, the latest first, at most kMaxExcludedNodes. Another cluster does not know them, or has
+// others of the same name. `runs` are all of the job's, the first one first.
 std::vector<std::string> FailedNodes(const google::protobuf::RepeatedPtrField<v1::Run>& runs);
 
 }  // namespace muster::store

@@ -7,16 +7,16 @@
 
 namespace muster::store {
 
-// Jobs that are looked at; keeps a page of a rare filter within a few milliseconds.
+// This many jobs are looked at, which keeps a page of a rare filter within a few milliseconds.
 inline constexpr int kMaxScannedJobs = 5000;
-// Jobs that are sorted for one page, if an index shows that no more can match; also keeps such a
-// page within a few milliseconds.
+// This many jobs are sorted for one page, if an index shows that no more can match. This also keeps
+// such a page within a few milliseconds.
 inline constexpr int kMaxSortedJobs = 2000;
 // gRPC takes messages of up to 4 MiB; one job has at most 1 MiB of spec and a little more.
 inline constexpr size_t kMaxPageBytes = 2 << 20;
 
-// Rows that are deleted at a time with old jobs, some 20 ms of the writer's time: runs, steps,
-// edits and labels of jobs are rows. A single job with more rows is still deleted at once.
+// This many rows are deleted at a time with old jobs, in some 20 ms of the writer's time: runs,
+// steps, edits and labels of jobs are rows. A single job with more rows is still deleted at once.
 inline constexpr int kMaxDeletedRows = 2000;
 
 }  // namespace muster::store

@@ -13,8 +13,8 @@
 namespace muster::store {
 namespace {
 
-// FNV-1a: a token must detect another filter, but need not resist an attacker, who could only list
-// other jobs.
+// FNV-1a serves: a token must detect another filter, but need not resist an attacker, who could
+// only list other jobs.
 uint64_t Hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;

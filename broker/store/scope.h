@@ -15,9 +15,9 @@ namespace muster::store {
 // default on purpose.
 class Scope {
  public:
-  // Every job: for the broker's own work, and for principals whose rights allow it (app/rights.h).
+  // Takes every job, for the broker's work and for principals with that right (app/rights.h).
   static Scope All() { return Scope(/*is_all=*/true, {}, {}); }
-  // The jobs of these projects and of these users; without any of both: no job.
+  // Takes the jobs of these projects and of these users; without either, no job.
   static Scope Of(std::vector<std::string> projects, std::vector<std::string> users) {
     return Scope(/*is_all=*/false, std::move(projects), std::move(users));
   }

@@ -126,24 +126,24 @@ class Store {
   virtual absl::StatusOr<std::vector<JobTransition>> ListTransitions(
       const Scope& scope, absl::Span<const uint64_t> jobs, uint64_t after_sequence,
       int limit) const = 0;
-  // Changes of runs with a higher sequence, in order, at most `limit`, those of jobs outside of the
-  // scope among them. No ids: those of all jobs.
+  // Lists changes of runs with a higher sequence, in order, at most `limit`, those of jobs outside
+  // of the scope among them. No ids: those of all jobs.
   virtual absl::StatusOr<std::vector<RunChange>> ListRunChanges(const Scope& scope,
                                                                 absl::Span<const uint64_t> jobs,
                                                                 uint64_t after_sequence,
                                                                 int limit) const = 0;
-  // Jobs that ended before a time, the first ended first, that together have at most about
+  // Lists jobs that ended before a time, the first ended first, that together have at most about
   // `max_rows` rows (see kMaxDeletedRows), or one job. Those with a run of which more may be heard
   // are left out. `core::DeleteJob` deletes them. For housekeeping, whatever the scope.
   virtual absl::StatusOr<std::vector<uint64_t>> ListEnded(absl::Time before,
                                                           int max_rows) const = 0;
-  // The sequence of the latest transition or change of a run, also of one that was deleted; 0:
-  // none.
+  // Returns the sequence of the latest transition or change of a run, also of one that was deleted;
+  // 0 if there is none.
   virtual absl::StatusOr<uint64_t> LastSequence() const = 0;
   virtual absl::StatusOr<std::vector<StoredSpec>> GetSpecs(
       const Scope& scope, absl::Span<const uint64_t> ids) const = 0;
-  // The states of the jobs, in the order of the ids, whatever the scope: of those that another job
-  // of the caller's names. JOB_STATE_UNSPECIFIED: there is no such job, or it was deleted.
+  // Returns the states of the jobs, in the order of the ids, whatever the scope: another job of the
+  // caller's names them. JOB_STATE_UNSPECIFIED: there is no such job, or it was deleted.
   virtual absl::StatusOr<std::vector<v1::JobState>> GetStates(
       absl::Span<const uint64_t> ids) const = 0;
   // The use of the jobs in the scope, also of those that were deleted.

@@ -11,10 +11,10 @@
 
 namespace muster::store {
 
-// The days that are kept: three years, and a little more for comparisons with the same month.
+// Days are kept for three years, and a little more for comparisons with the same month.
 inline constexpr int64_t kMaxUsageDays = 1100;
 
-// The parts of a use by which rows are told apart; the rest is added up, and empty.
+// Lists the parts of a use by which rows are told apart; the rest is added up, and empty.
 struct UsageParts {
   bool project = false;
   bool user = false;

@@ -69,7 +69,7 @@ bool IsFor(const json& claims, const std::string& audience) {
   return has_texts_alone && std::find(found->begin(), found->end(), json(audience)) != found->end();
 }
 
-// A NumericDate; nothing: it is none, or outside of what a calendar has.
+// Reads a NumericDate; nothing if it is none, or lies outside the calendar.
 std::optional<absl::Time> TimeIn(const json& claims, const char* name) {
   const auto found = claims.find(name);
   if (found == claims.end() || !found->is_number()) return std::nullopt;

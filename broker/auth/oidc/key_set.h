@@ -24,7 +24,7 @@ std::string_view NameOf(Algorithm algorithm);
 
 // Providers have two to four: the old one, the current one, the next one.
 inline constexpr size_t kMaxKeys = 64;
-// Bits of an RSA key: less is too weak, more only costs time.
+// An RSA key has at least this many bits: fewer are too weak, and more only cost time.
 inline constexpr int kMinRsaBits = 2048;
 inline constexpr int kMaxRsaBits = 8192;
 // Bytes of a key's name.
@@ -36,12 +36,12 @@ struct SigningKey {
   std::shared_ptr<EVP_PKEY> key{};
 };
 
-// The keys of the set that may sign with one of the algorithms; others are left out, as sets have
-// keys for other ends, too. INVALID_ARGUMENT: it is no key set, has more than kMaxKeys, or two keys
-// of one name and algorithm.
+// Returns the keys of the set that may sign with one of the algorithms. Others are left out,
+// because sets have keys for other ends, too. INVALID_ARGUMENT: it is no key set, has more than
+// kMaxKeys, or two keys of one name and algorithm.
 absl::StatusOr<std::vector<SigningKey>> ReadKeySet(std::string_view json);
 
-// The key for this name and algorithm; without a name the only one of the algorithm. Null: none.
+// Returns the key for this name and algorithm; without a name its only one. Null: none.
 const SigningKey* FindKey(const std::vector<SigningKey>& keys, std::string_view id,
                           Algorithm algorithm);
 

@@ -46,7 +46,7 @@ class Provider {
   explicit Provider(ProviderOptions options);
   ~Provider();
 
-  // Never null; empty until the provider has answered.
+  // Never returns null; the keys are empty until the provider has answered.
   std::shared_ptr<const Keys> keys() const;
   // Asks for a fetch: a token names a key that is not there.
   void Want();

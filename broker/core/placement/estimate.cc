@@ -14,8 +14,8 @@ constexpr absl::Duration kAtOnce = absl::Seconds(5);
 constexpr double kStep = 1.25;
 // A longer wait is as bad as this one.
 constexpr absl::Duration kLongest = absl::Hours(24 * 365);
-// The wait that a full cluster is given for each time that its capacity is asked for: it only has
-// to lie between "at once" and a long wait that a scheduler tells.
+// A full cluster is given this wait for each time that its capacity is asked for. It only has to
+// lie between "at once" and a long wait that a scheduler tells.
 constexpr absl::Duration kUnknownWait = absl::Minutes(10);
 // A pool with as many runs that queue has no room for others, whatever these need: a scheduler that
 // keeps nodes free for a large run would let ever smaller ones queue.
@@ -29,7 +29,7 @@ double Part(uint64_t used, uint64_t whole) {
   return whole == 0 ? 2 : static_cast<double>(used) / static_cast<double>(whole);
 }
 
-// The largest part of a resource of the pool that would be in use with the job there.
+// Returns the largest part of a resource of the pool that would be in use with the job there.
 double UsedAfter(const Capacity& capacity, const Amounts& taken, const PoolUse& use,
                  const Amounts& need) {
   if (!capacity.knows_nodes) {

@@ -50,8 +50,8 @@ struct Estimate {
   // The cluster may have the job now: it has room, or a place to wait at.
   bool may_go = false;
   uint32_t places = 0;  // its place among those that wait, from 1; 0: it has room
-  // The part of the scarcest resource that would be in use, 1: all of it; more: beyond what is
-  // there.
+  // The part of the scarcest resource that would be in use; 1 is all of it, and more is beyond
+  // it.
   double used_after = 0;
 };
 
@@ -59,8 +59,8 @@ struct Estimate {
 Estimate MakeEstimate(const Requirements& job, const Capacity& capacity, const Load& load,
                       absl::Time now);
 
-// The order in which clusters are preferred; the smaller one is better. Waits that differ by less
-// than a quarter are alike, because no estimate is better than that; then the emptier cluster is.
+// Orders the clusters by preference; the smaller rank is better. Waits that differ by less than a
+// quarter are alike, because no estimate is better than that; then the emptier cluster is.
 struct Rank {
   int32_t wait_step = 0;
   double used_after = 0;

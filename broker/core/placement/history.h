@@ -21,7 +21,7 @@ inline size_t ShapeOf(const Requirements& job) {
   return (job.gpu_millis > 0 ? 2u : 0u) + (job.nodes > 1 ? 1u : 0u);
 }
 
-// A mean in which later values count more: the weight of each halves with every 64 values after it.
+// Computes a mean in which later values count more: a weight halves with 64 values after it.
 class Mean {
  public:
   void Add(double value);
@@ -36,13 +36,13 @@ class Mean {
 // The waits of runs of one shape, from their assignment to their start.
 class Waits {
  public:
-  // `places`: its place among the runs that waited there when it was placed, from 1; 0: there was
-  // room for it.
+  // `places` is the run's place among those that waited there when it was placed, from 1; 0 if
+  // there was room for it.
   void Add(absl::Duration wait, uint32_t places, absl::Time now);
 
-  // The wait of a run that there is room for, and of one that waits, for each place. Both fade:
-  // after an hour without a new value half is left, so that a cluster that once let runs wait gets
-  // another try. Nothing: no run has told.
+  // Knows the wait of a run that there is room for, and that of a waiting run for each place. Both
+  // fade: half is left after an hour without a new value, so that a cluster that once let runs wait
+  // gets another try. Nothing: no run has told.
   std::optional<absl::Duration> WithRoom(absl::Time now) const;
   std::optional<absl::Duration> ForAPlace(absl::Time now) const;
 
@@ -53,7 +53,7 @@ class Waits {
   absl::Time place_at_ = absl::InfinitePast();  // likewise
 };
 
-// The errors of estimates: the real start less the estimated one.
+// Keeps the errors of estimates: the real start less the estimated one.
 class Errors {
  public:
   void Add(absl::Duration wait, absl::Duration error);

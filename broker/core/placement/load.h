@@ -22,8 +22,8 @@
 
 namespace muster::core::placement {
 
-// The amounts that a run takes on all of its nodes together. A job that leaves
-// its cores open counts as one core for each node.
+// The amounts that a run takes on all of its nodes together. A job that leaves its cores open
+// counts as one core for each node.
 struct Amounts {
   uint64_t cpu_millis = 0;
   uint64_t memory_bytes = 0;
@@ -107,14 +107,14 @@ class Load {
 
   std::array<Waits, kShapes> waits;
   RecentStarts starts;
-  // The runs that may wait in a pool at the least; the core sets it by the kind of the cluster.
+  // At least this many runs may wait in a pool; the core sets it by the kind of the cluster.
   uint32_t places_to_wait = 0;
   Errors errors;
-  // The scheduler's latest estimate of the start of a run that waits, by shape; InfinitePast: none.
+  // The scheduler's latest estimate of the start of a waiting run, by shape; InfinitePast if none.
   std::array<absl::Time, kShapes> told = {absl::InfinitePast(), absl::InfinitePast(),
                                           absl::InfinitePast(), absl::InfinitePast()};
 
-  // The use by pool, as jobs name it; "" is the default one. For checks.
+  // Holds the use by pool, as jobs name it; "" is the default one. For checks.
   using Pools = std::map<std::string, PoolUse, std::less<>>;
   const Pools& pools() const { return pools_; }
 

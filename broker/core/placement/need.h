@@ -1,5 +1,5 @@
-// The part of a job's requirements that decides where there is room for it. Pure values, for any
-// thread.
+// Holds the part of a job's requirements that decides where there is room for it. Pure values, for
+// any thread.
 #ifndef MUSTER_BROKER_CORE_PLACEMENT_NEED_H_
 #define MUSTER_BROKER_CORE_PLACEMENT_NEED_H_
 
@@ -19,7 +19,7 @@ struct RoomNeed {
   uint64_t gpu_millis = 0;
   bool is_total = false;
   bool is_array_task = false;  // Slurm gets arrays whole
-  // The time limit, which decides whether a run can pass a large one; the largest number: none.
+  // The time limit decides whether a run can pass a large one; the largest number means none.
   int64_t time_limit_s = 0;
   std::string gpu_type;            // in small letters; empty: any
   std::vector<std::string> pools;  // as in Requirements

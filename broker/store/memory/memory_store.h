@@ -1,4 +1,4 @@
-// A store that forgets when its process ends: for tests, the simulation and benchmarks of other
+// Stores jobs until its process ends, for tests, the simulation and benchmarks of other
 // parts.
 //
 // A restarted broker finds what Commit has taken, so a test crashes the broker by dropping its core
@@ -22,7 +22,7 @@ namespace muster::store {
 
 class MemoryStore : public Store {
  public:
-  // `request_memory`: how long a request is remembered after its job's end, see core::Options.
+  // Requests are remembered for `request_memory` after their jobs' end, see core::Options.
   explicit MemoryStore(std::string instance, absl::Duration request_memory = absl::Hours(24));
 
   absl::StatusOr<core::Restored> Restore(absl::Time now) override;

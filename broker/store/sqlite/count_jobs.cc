@@ -1,4 +1,4 @@
-// Reader::CountJobs: one pass over the jobs that the filter takes.
+// Implements Reader::CountJobs, in one pass over the jobs that the filter takes.
 #include <fmt/format.h>
 
 #include <algorithm>

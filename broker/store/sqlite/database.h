@@ -10,7 +10,7 @@
 
 namespace muster::store {
 
-// `flags` as in sqlite3_open_v2; `vfs` null: the default one.
+// `flags` are as in sqlite3_open_v2; a `vfs` of null means the default one.
 absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const std::string& path, int flags,
                                                        const char* vfs);
 

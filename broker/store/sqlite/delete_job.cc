@@ -1,4 +1,4 @@
-// Writer: deletes a job.
+// Implements Writer's deletion of a job.
 #include "broker/store/sqlite/schema.h"
 #include "broker/store/sqlite/writer.h"
 

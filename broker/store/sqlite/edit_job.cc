@@ -1,4 +1,4 @@
-// Writer: UpdateJob's changes of a job, and the labels of new jobs.
+// Implements Writer's part in UpdateJob, and writes the labels of new jobs.
 #include <optional>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Reader::ListEnded: finds the jobs that have been kept long enough.
+// Implements Reader::ListEnded, which finds the jobs that have been kept long enough.
 #include "broker/store/sqlite/reader.h"
 #include "broker/store/sqlite/schema.h"
 

@@ -1,5 +1,5 @@
-// Reader::ListJobs: bounded walks through indexes, in the order of the list. If an index finds only
-// a few jobs in another order, these are sorted instead.
+// Implements Reader::ListJobs, by bounded walks through indexes, in the order of the list. If an
+// index finds only a few jobs in another order, these are sorted instead.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,7 +17,7 @@
 namespace muster::store {
 namespace {
 
-// Blocks of jobs looked up for one page of a list by time: a million jobs.
+// One page of a list by time looks up at most so many blocks of jobs, which hold a million jobs.
 constexpr int kMaxBlocks = 1000;
 
 // Joins `SELECT what FROM ... WHERE ... AND more` of all accesses.

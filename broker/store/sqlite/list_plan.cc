@@ -16,7 +16,7 @@ using Kind = Filter::Kind;
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-// The ranks in their order: the later, the more selective.
+// Lists the ranks in order: the later, the more selective.
 enum class Rank { kNone, kProject, kUser, kStates, kCluster, kFailure, kPriority, kName, kLabel };
 
 struct Candidate {

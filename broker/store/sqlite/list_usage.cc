@@ -1,4 +1,4 @@
-// Reader::ListUsage: one pass over the rows of the days.
+// Implements Reader::ListUsage, in one pass over the rows of the days.
 #include <fmt/format.h>
 
 #include <utility>

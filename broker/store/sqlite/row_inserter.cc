@@ -12,7 +12,7 @@ namespace muster::store {
 absl::Status RowInserter::Prepare(const Database& database, std::string_view table,
                                   std::string_view values) {
   for (Sized& sized : statements_) {
-    // OR ROLLBACK: otherwise SQLite keeps a copy of each page, to undo this statement alone.
+    // With OR ROLLBACK, SQLite keeps no copy of each page to undo this statement alone.
     const std::vector<std::string> rows(sized.rows, fmt::format("({})", values));
     absl::StatusOr<Statement> prepared = database.Prepare(
         fmt::format("INSERT OR ROLLBACK INTO {} VALUES {}", table, fmt::join(rows, ", ")));

@@ -18,7 +18,7 @@ class RowInserter {
   // The most rows of one statement.
   static constexpr size_t kMaxRows = 16;
 
-  // `table`: its name and columns. `values`: those of a row, with a `?` for each that is bound.
+  // `table` is its name and columns. `values`: those of a row, with a `?` for each that is bound.
   absl::Status Prepare(const Database& database, std::string_view table, std::string_view values);
 
   // Inserts `rows` rows. `bind` binds the values of one of them; they must live until their

@@ -158,8 +158,8 @@ DROP TABLE shape;
 CREATE INDEX job_by_spec ON job (spec);
 )sql";
 
-// The tables for watchers from further back: priority and labels of jobs before their users changed
-// them, and the changes of runs without a transition.
+// These tables serve watchers from further back: they hold priority and labels of jobs before their
+// users changed them, and the changes of runs without a transition.
 constexpr std::string_view kVersion9 = R"sql(
 CREATE TABLE edit (
   job INTEGER NOT NULL,
@@ -249,8 +249,8 @@ CREATE TABLE day_usage (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// The steps that bring a file to the next version: first those that take a transaction for each
-// part, until they answer false; then, in one transaction, SQL and what takes code.
+// Describes the steps that bring a file to the next version: first those that take a transaction
+// for each part, until they answer false; then, in one transaction, SQL and what takes code.
 struct Step {
   std::string_view sql;
   absl::Status (*code)(const Database& database) = nullptr;

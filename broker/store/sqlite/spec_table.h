@@ -45,8 +45,8 @@ class SpecTable {
   absl::Status Drop(int64_t row);
 
  private:
-  // Rows that were used lately, about 200 B each: most jobs have the spec of an earlier one. When
-  // there are too many, all are forgotten, and found in the index again.
+  // Rows that were used lately are remembered, at about 200 B each: most jobs have the spec of an
+  // earlier one. When there are too many, all are forgotten, and found in the index again.
   static constexpr size_t kMaxKnown = 10'000;
 
   // PutBytes, by the digest.
@@ -55,7 +55,7 @@ class SpecTable {
 
   const Database* database_ = nullptr;
   Sha256 sha256_;
-  // The bytes that were put last, which the next job often has: to compare them costs less than
+  // The bytes that were put last, which the next job often has. Comparing them costs less than
   // their digest.
   std::string latest_;
   int64_t latest_row_ = 0;                           // 0: none

@@ -1,6 +1,6 @@
-// The number of jobs that have each spec, so that a spec goes with its last job. An index of jobs
-// by spec would cost each submit a row; jobs of one commit that share a spec are one row here.
-// Owner: the store's writer thread.
+// Counts the jobs that have each spec, so that a spec goes with its last job. An index of jobs by
+// spec would cost each submit a row; jobs of one commit that share a spec are one row here. Owner:
+// the store's writer thread.
 #ifndef MUSTER_BROKER_STORE_SQLITE_SPEC_USES_H_
 #define MUSTER_BROKER_STORE_SQLITE_SPEC_USES_H_
 

@@ -1,6 +1,6 @@
-// The store of a broker on one machine: one SQLite file in its state directory.
+// Stores the jobs of a broker on one machine: one SQLite file in its state directory.
 //
-// One connection writes and checkpoints; a few read-only ones serve readers. The reason: SQLite
+// One connection writes and checkpoints; a few read-only ones serve readers. This is because SQLite
 // before 3.51.3 can damage a WAL database when two connections write or checkpoint at the same
 // instant.
 #ifndef MUSTER_BROKER_STORE_SQLITE_SQLITE_STORE_H_

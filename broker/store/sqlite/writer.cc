@@ -15,7 +15,7 @@ namespace muster::store {
 namespace {
 
 constexpr int64_t kPageBytes = 4096;
-// The wait for an operator's sqlite3 that writes; Muster has no other writer.
+// The writer waits this long for an operator's sqlite3 that writes; Muster has no other writer.
 constexpr int kOtherWriterPatienceMs = 5000;
 // The wait for readers that keep the WAL from starting again. Commits wait meanwhile.
 constexpr int kReaderPatienceMs = 100;
