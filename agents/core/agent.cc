@@ -35,7 +35,8 @@ constexpr absl::Duration kFullDiskRetry = absl::Seconds(1);
 // Intents committed while earlier launches are under way: disk and cluster work at the same time.
 constexpr int kLaunchesAhead = 3;
 
-// Batches with committed intents, for backends that launch many at once; one is under way.
+// At most this many batches with committed intents wait, for backends that launch many at once; one
+// is under way.
 constexpr int kBatchesInFlight = 2;
 
 int LaunchesInFlight(const AgentOptions& options, const Capabilities& abilities) {

@@ -1,10 +1,10 @@
 // The agent as a process has it: the core with its journal, its backend, its broker and its
 // threads.
 //
-// Threads: Run's caller is the core thread and owns the core, the journal and the control link.
-// Blocking calls to the backend run in lanes of their own, one for observations, one for the files
-// of ended runs, one for the progress of runs, one for inventories, one for each kind of call about
-// runs (run_calls.h). Logs have their own thread (log_shipper.h).
+// These are the threads: Run's caller is the core thread and owns the core, the journal and the
+// control link. Blocking calls to the backend run in lanes of their own, one for observations, one
+// for the files of ended runs, one for the progress of runs, one for inventories, one for each kind
+// of call about runs (run_calls.h). Logs have their own thread (log_shipper.h).
 #ifndef MUSTER_AGENTS_CORE_AGENT_H_
 #define MUSTER_AGENTS_CORE_AGENT_H_
 
@@ -36,7 +36,7 @@ struct AgentOptions {
   absl::Duration inventory_interval = absl::Seconds(60);
   absl::Duration inventory_retry =
       absl::Seconds(5);  // while the first one fails: there is no hello without it
-  // The time between the beginnings of two inventories, also if there is news: each may cost the
+  // Two inventories begin at least this far apart, even if there is news, because each may cost the
   // cluster some calls.
   absl::Duration inventory_pause = absl::Seconds(1);
   // A look at the runs that takes longer is told to the broker: a file server or the scheduler may

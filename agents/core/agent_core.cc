@@ -90,7 +90,8 @@ class AgentCore::Impl {
         return;
       case agent::v1::ConnectResponse::kEventAck:
         session_.OnAck(step.now);
-        // An answer to something behind the hello: the wishes that answer the hello came before it.
+        // This answers something behind the hello, and the wishes that answer the hello came before
+        // it.
         runs_.BrokerHasSpoken();
         return Acknowledge(message.event_ack().sequence(), step);
       case agent::v1::ConnectResponse::kReleases:

@@ -1,5 +1,5 @@
-// The agent's decisions: what to launch, look up, cancel and report.
-// proto/decisions/0001-agent-protocol.md is the text that this code follows.
+// Makes the agent's decisions: what to launch, look up, cancel and report. This code follows the
+// text of proto/decisions/0001-agent-protocol.md.
 //
 // Pure and single-threaded, like the broker's core: the owner is the agent's core thread. Inputs go
 // in with the times; what is to be committed to the journal, and what is to be done after that
@@ -31,10 +31,10 @@ struct Options {
   // For the hello, see Capabilities; zero: no leases are kept.
   absl::Duration fence_delay = absl::ZeroDuration();
   uint32_t max_active_runs = 1000;  // what the hello says; the broker keeps to it
-  // Launches that the backend is busy with; the rest stays ASSIGNED.
+  // The backend is busy with at most this many launches; the rest stays ASSIGNED.
   int max_launches_in_flight = 4;
-  // The launches at the same time of runs that bring files along; the number above leaves these
-  // out. 0: the number above counts them, too.
+  // Launches of runs that bring files along at the same time; the number above leaves these out. 0:
+  // the number above counts them, too.
   int max_file_launches_in_flight = 0;
   // The tasks of a job array are launched together, once all are there (kArrayPatience).
   bool gathers_arrays = false;
@@ -46,7 +46,7 @@ struct Options {
   // look at it that began so much later shows the run alive: programs take a moment to end.
   absl::Duration cancel_interval = absl::Seconds(10);
   int max_unacked_events = 10000;  // sent and not acknowledged; the rest waits in the journal
-  // Bytes of them, for events that name many nodes; half of what the link can queue.
+  // Bounds their bytes, as events may name many nodes; it is half of what the link can queue.
   size_t max_unacked_event_bytes = 32 << 20;
   int silent_intervals = 3;  // without an answer to a heartbeat: the connection is given up
   absl::Duration handshake_timeout = absl::Seconds(30);  // from LinkUp to the broker's welcome
@@ -103,7 +103,7 @@ using JournalChange = std::variant<PutRun, DeleteRun, PutEvent, DeleteEventsUpTo
 
 // ---- inputs
 
-// A new connection: the effects begin with its hello.
+// There is a new connection, and the effects begin with its hello.
 struct LinkUp {
   v1::Inventory inventory;
 };
@@ -251,13 +251,13 @@ class AgentCore {
   AgentCore(Options options, JournalContent content);
   ~AgentCore();
 
-  // `now`: from a clock that never jumps while this lives; every wait is measured by it. `wall`:
-  // the time of day, for what is written down: launch_time, observed_at.
+  // `now` comes from a clock that never jumps while this lives; every wait is measured by it.
+  // `wall`: the time of day, for what is written down: launch_time, observed_at.
   void Handle(Input input, absl::Time now, absl::Time wall, Output* out);
 
   // The runs that Observe is to be asked about.
   std::vector<RunHandle> RunsToObserve() const;
-  // Every run held, for Backend::Adopt.
+  // Returns every run held, for Backend::Adopt.
   std::vector<RunHandle> AllRuns() const;
   // Nothing: it is not held.
   std::optional<RunHandle> FindRun(const std::string& run_key) const;

@@ -23,8 +23,8 @@ inline constexpr absl::Duration kArrayPatience = absl::Seconds(2);
 // Runs in the order of their arrival.
 using OrderedRuns = std::map<uint64_t, std::string>;
 
-// The first run of a task of an array of several, which is launched with the others; nothing: it is
-// launched as it comes. A run that follows a failed one is alone.
+// The first run of a task of an array of several, which is launched with the others; nothing if it
+// is launched as it comes. A run that follows a failed one is alone.
 struct ArrayMember {
   uint64_t array = 0;  // its number
   uint32_t tasks = 0;

@@ -63,7 +63,7 @@ struct LaunchOutcome {
   std::string external_id;  // kLaunched
   v1::Failure failure;      // kRefused
   v1::Evidence evidence;    // what the scheduler said, whole; kDeferred: why the run waits
-  // kDeferred: zero if the call itself has waited.
+  // With kDeferred; zero if the call itself has waited.
   absl::Duration retry_after = absl::ZeroDuration();
 };
 
@@ -86,10 +86,10 @@ struct FenceOutcome {
   v1::Evidence evidence;
 };
 
-// Most runs in one Backend::Forget: enough to make the round trip cheap for each of them.
+// One Backend::Forget has at most this many runs, enough to make the round trip cheap for each.
 inline constexpr size_t kMaxForgetBatch = 100;
 
-// Most runs in one Capabilities::usage_of: as many ids as one call of sacct takes.
+// One Capabilities::usage_of has at most this many runs, as many ids as one call of sacct takes.
 inline constexpr size_t kMaxUsageBatch = 500;
 
 // Most replicas of a run that are reported, see Run.replicas.
@@ -105,7 +105,7 @@ struct Observation {
   // to say.
   v1::StateReason reason;
   std::vector<std::string> nodes;
-  // All of the run's pods by rank, at most kMaxReplicas; empty: unchanged, or the run has none.
+  // All of the run's pods by rank, at most kMaxReplicas; empty if unchanged, or the run has none.
   std::vector<v1::Replica> replicas;
   std::optional<absl::Time> start_time;
   std::optional<absl::Time> end_time;
@@ -115,13 +115,13 @@ struct Observation {
   std::optional<absl::Time> estimated_start;
   std::optional<v1::ExitStatus> exit;
   std::optional<v1::Failure> failure;
-  // The directory of the run's results; empty: not known, or unchanged.
+  // The directory of the run's results; empty if not known, or unchanged.
   std::string results_directory;
-  // The latest word of its status.json; none: nothing, or unchanged.
+  // The latest word of its status.json; nothing if there is none, or it is unchanged.
   std::optional<v1::Progress> progress;
   // The usage of an ended run; none: not known, or usage_of tells it.
   std::optional<v1::ResourceUsage> usage;
-  // The choices of Slurm for it; none: nothing, or unchanged.
+  // Slurm's choices for it; nothing if there are none, or they are unchanged.
   std::optional<v1::SlurmAllocation> slurm_allocation;
   // True: the ends of the run's logs may show that the cluster was at fault. Counts only for
   // failures other than PROGRAM and OOM: for these two the logs are always read.
@@ -169,7 +169,7 @@ using Assignments = std::vector<std::shared_ptr<const agent::v1::Assignment>>;
 // The abilities and needs of only some kinds of cluster. Constant as long as the backend lives.
 struct Capabilities {
   // The most runs in one Launch, at least 1. Use more than 1 only if many launches cost hardly more
-  // than one: all runs of a batch wait for the last one, and are in doubt together.
+  // than one, because all runs of a batch wait for the last one, and are in doubt together.
   size_t max_launch_batch = 1;
   // Returns whether a run goes into the batch of those before it, the first of which is given, and
   // their number. Any thread. Null: all do.
@@ -179,13 +179,13 @@ struct Capabilities {
   // The most runs in one End or Hold, at least 1. Use more than 1 only if many cost hardly more
   // than one: the agent then makes one such call at a time, and collects the next batch meanwhile.
   size_t max_end_batch = 1;
-  // The most simultaneous launches of runs that bring files along, if such a launch takes long or
+  // Launches of runs that bring files along are limited to this, if such a launch takes long or
   // needs much memory. They do not count among the other launches. 0: they are launched like
   // others.
   int max_launches_with_files = 0;
   // The time over which look-ups must say "absent" before a launch is repeated.
   absl::Duration lookup_grace = absl::ZeroDuration();
-  // The host that has what runs leave, which lives as long as the backend; null: this machine.
+  // The host that has what runs leave, which lives as long as the backend; null means this machine.
   hosts::Host* output_host = nullptr;
   // Lets waiting runs begin: the broker has said which of the adopted runs it no longer wants, and
   // End was called for these. Called once, after an Adopt with runs, however long the broker is
@@ -207,9 +207,9 @@ struct Capabilities {
   // cannot get it; UNAVAILABLE: the cluster did not take it, or could not be asked. Null: the
   // cluster sends none.
   std::function<absl::Status(const RunHandle& run, const RunSignal& signal)> send_signal = nullptr;
-  // The longest time that a process of a run lives after the run's lease has ended (KeepsLease):
-  // its nodes stop it by themselves, whether or not this agent lives, and start none whose lease
-  // has ended. Clocks may differ by a bound that this includes. Zero: the cluster cannot do that.
+  // A process of a run lives no longer than this after the run's lease has ended (KeepsLease): its
+  // nodes stop it by themselves, whether or not this agent lives, and start none whose lease has
+  // ended. Clocks may differ by a bound that this includes. Zero: the cluster cannot do that.
   absl::Duration fence_delay = absl::ZeroDuration();
   // Makes the leases of all runs that have one, and of those launched later, end `remaining` from
   // now; called again well before that. One call at a time, beside all others; may take some
@@ -246,8 +246,8 @@ class Backend {
   // any, no run may begin before Capabilities::allow_starts, because a waiting run may have been
   // canceled while there was no agent. Runs that have begun go on.
   virtual absl::Status Adopt(const std::vector<RunHandle>& runs) = 0;
-  // Launches runs in the order of their arrival. Idempotent by run key, even if the runs come in
-  // other batches than before: a run that the cluster has already is kLaunched and not launched
+  // Launches runs in the order of their arrival. It is idempotent by run key, even if the runs come
+  // in other batches than before: a run that the cluster has already is kLaunched and not launched
   // again. A held run is launched so that it does not start before Hold(run, false).
   virtual std::vector<LaunchOutcome> Launch(const Assignments& runs) = 0;
   virtual LookupOutcome Lookup(const RunHandle& run) = 0;
@@ -267,7 +267,7 @@ class Backend {
   // Says where the run's output is, whether or not there is any yet.
   virtual RunOutput OpenLogs(const RunHandle& run) = 0;
   // Removes what is not the user's of at most kMaxForgetBatch runs whose ends and logs the broker
-  // has. Idempotent; called again until it is OK, by the next agent if this one dies.
+  // has. It is idempotent, and called again until it is OK, by the next agent if this one dies.
   virtual std::vector<absl::Status> Forget(const std::vector<RunHandle>& runs) = 0;
 
   virtual Capabilities capabilities() = 0;

@@ -9,9 +9,9 @@
 
 namespace muster::agents {
 
-// The wall clock as it was when this was made, moved on by a clock that nobody sets and that counts
-// the time for which the machine was suspended (CLOCK_BOOTTIME). Any thread. For waits only, as
-// SteadyTime.
+// Gives the wall clock as it was when this was made, moved on by a clock that nobody sets and that
+// counts the time for which the machine was suspended (CLOCK_BOOTTIME). Any thread. For waits only,
+// as SteadyTime.
 class BootTime {
  public:
   absl::Time Now() const { return wall_ + (SinceBoot() - since_boot_); }

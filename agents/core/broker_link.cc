@@ -25,7 +25,7 @@ namespace {
 constexpr QueueBounds kMaxQueuedRequests = {.messages = 16'384, .bytes = 64 << 20};
 // Messages from the broker that the agent has not handled.
 constexpr int kMaxUnhandledMessages = 32;
-// Chunks that wait for the connection; each has up to 64 KiB, and the names around it.
+// At most this many chunks wait for the connection; each has up to 64 KiB, and the names around it.
 constexpr QueueBounds kMaxQueuedChunks = {.messages = 64, .bytes = 8 << 20};
 // Answers are handled as they come: the shipper bounds the chunks that it waits for.
 constexpr int kMaxUnhandledAnswers = 1;

@@ -1,5 +1,5 @@
-// The streams between an agent and its broker: control, log bytes, and files of runs. Each has a
-// connection of its own, so that a flood of output delays no cancel.
+// Makes the streams between an agent and its broker: control, log bytes, and files of runs. Each
+// has a connection of its own, so that a flood of output delays no cancel.
 //
 // Links may be used from any thread, and must not be destroyed by their own callbacks. Destroying
 // one ends the call and waits until no callback runs.
@@ -85,8 +85,8 @@ class Dialer {
 
  private:
   const BrokerEnd broker_;
-  // Never used: as long as there is one channel, gRPC keeps its threads, whoever drops the other
-  // channels.
+  // Nobody uses it: as long as there is one channel, gRPC keeps its threads, no matter who drops
+  // the other channels.
   const std::shared_ptr<grpc::Channel> keeper_;
 };
 

@@ -1,5 +1,5 @@
-// One agent's side of the conversation with its broker: the handshake, heartbeats, silence, and
-// whose orders count.
+// Holds one agent's side of the conversation with its broker: the handshake, heartbeats, silence,
+// and whose orders count.
 //
 // Owner: the agent's core thread.
 #ifndef MUSTER_AGENTS_CORE_BROKER_SESSION_H_
@@ -41,7 +41,7 @@ class BrokerSession {
   void OnLeaseRenewal(const agent::v1::LeaseRenewal& renewal, absl::Time now,
                       std::vector<Effect>* effects);
 
-  // `wall`: the time of day.
+  // `wall` is the time of day.
   void OnInventory(v1::Inventory inventory, std::map<std::string, uint64_t> scheduler_calls,
                    absl::Time wall);
   void OnScheduler(const absl::Status& status, std::map<std::string, uint64_t> scheduler_calls,
@@ -58,7 +58,7 @@ class BrokerSession {
   // A heartbeat at once.
   void Beat(absl::Time now, std::vector<Effect>* effects);
 
-  // Heartbeats that are due; gives up a connection whose broker is silent.
+  // Sends heartbeats that are due, and gives up a connection whose broker is silent.
   void OnTime(absl::Time now, std::vector<Effect>* effects);
 
   // Ends this connection; the next one starts afresh.
@@ -74,8 +74,8 @@ class BrokerSession {
   absl::Duration heartbeat_interval_;
   absl::Time next_heartbeat_;
   uint64_t beats_ = 0;  // of this connection
-  // The times at which the heartbeats were sent that are not answered by a renewal, by number; at
-  // most kMaxUnansweredBeats. Empty if no leases are kept.
+  // The times at which the heartbeats were sent that no renewal has answered, by number; at most
+  // kMaxUnansweredBeats. Empty if no leases are kept.
   std::map<uint64_t, absl::Time> unanswered_;
   absl::Time last_ack_;  // or, before the first one, when the hello was sent
 

@@ -15,11 +15,11 @@ class CheckList {
  public:
   // `code` says what was looked at.
   void Ok(v1::CheckCode code, std::string subject, std::string seen, std::string remedy = "");
-  // `warning`: of the warning that a submit of the job gives, if the lines are those of a plan.
+  // `warning` is that of a submit of the job, if the lines are those of a plan.
   void Warn(v1::CheckCode code, std::string subject, std::string seen, std::string remedy = "",
             v1::SubmitWarningCode warning = v1::SUBMIT_WARNING_CODE_CHECK);
   void Fail(v1::CheckCode code, std::string subject, std::string seen, std::string remedy);
-  // `why`: what it depends on.
+  // `why` says what it depends on.
   void Skip(v1::CheckCode code, std::string subject, std::string why);
 
   void Add(v1::ClusterCheck line) { *checks_.add_checks() = std::move(line); }

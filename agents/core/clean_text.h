@@ -28,7 +28,7 @@ std::string CleanText(std::string_view text, size_t max_bytes);
 // Every text of a message that a backend may have filled with foreign bytes.
 void CleanTexts(agent::v1::RunEvent* event);
 void CleanTexts(v1::Inventory* inventory);
-// Every text of any message, also in messages and maps within it; each at most `max_bytes`.
+// Cleans every text of any message, also in messages and maps within it, to `max_bytes`.
 void CleanAllTexts(google::protobuf::Message* message, size_t max_bytes);
 
 }  // namespace muster::agents

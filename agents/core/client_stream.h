@@ -37,7 +37,7 @@ class ClientStream final : public grpc::ClientBidiReactor<Request, Response> {
     std::function<void()> on_written;          // there is room for another message
   };
 
-  // `max_queued`: what is to be written. `max_unhandled`: messages that were read and not yet
+  // `max_queued` bounds what is to be written. `max_unhandled`: messages that were read and not yet
   // Handled.
   ClientStream(QueueBounds max_queued, int max_unhandled, Callbacks callbacks)
       : max_unhandled_(max_unhandled),

@@ -12,7 +12,7 @@
 namespace muster::agents {
 namespace {
 
-// The reason of an end that is held back because a round had no time for it.
+// This is the reason of an end that is held back because a round had no time for it.
 constexpr std::string_view kNoTurn =
     "it has ended, and what it has left is not read yet: the host is slow, or many have ended";
 

@@ -1,8 +1,8 @@
 // Reads what a run itself has left about its end, before that end is reported: the last lines of
 // its logs if it failed, TAO's status.json if its job asks for that.
 //
-// Two threads: one takes the ends out of what was observed, the other reads, and blocks for as long
-// as the host takes; bounds below.
+// There are two threads: one takes the ends out of what was observed; the other reads, and blocks
+// for as long as the host takes, within the bounds below.
 #ifndef MUSTER_AGENTS_CORE_END_READER_H_
 #define MUSTER_AGENTS_CORE_END_READER_H_
 
@@ -27,20 +27,20 @@
 namespace muster::agents {
 
 struct EndReaderOptions {
-  // Files that are read of a run with many ranks: the rank that failed first, then the lowest. 16
-  // ranks; a fault of one rank shows on all. Together 8 MiB at most.
+  // This many files of a run with many ranks are read: the rank that failed first, then the lowest.
+  // 16 ranks; a fault of one rank shows on all. Together 8 MiB at most.
   size_t max_files = 32;
   // One round of observations may spend so long on it; the ends that are left over come with the
   // next round.
   absl::Duration max_round = absl::Seconds(10);
   // File servers lag: an end whose status.json lacks its last entry, or whose logs the host cannot
-  // read, is reported as it is so long after the host has first said so. 0 s: at once. 30 s: until
-  // then, clients of NFS may remember a directory as it was.
+  // read, is reported as it is so long after the host has first said so. 0 s: at once. Until 30 s
+  // have passed, clients of NFS may remember a directory as it was.
   absl::Duration grace = absl::Seconds(30);
   // An end that nothing more can be read about, or whose turn does not come, is told as the backend
   // has it so long after the round that first saw it, and its evidence says what could not be read.
-  // 10 min: a login host restarts in less, and people wait for the end. Counted anew when the agent
-  // starts.
+  // A login host restarts in less than 10 min, and people wait for the end. Counted anew when the
+  // agent starts.
   absl::Duration max_hold = absl::Minutes(10);
 };
 
@@ -105,15 +105,15 @@ class EndReader {
   OutputHost output_host_;
   hosts::Host& host_;
   StatusReader status_;
-  // The run whose end was read last: the next round begins with the one after it. Read's.
+  // The run whose end was read last; the next round begins with the one after it. Read's.
   std::string last_read_;
 
   mutable Mutex mutex_;
   bool is_reading_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time reading_since_ ABSL_GUARDED_BY(mutex_);  // by time_; while is_reading_
-  // The first answer of the host about an end that is held back; by run key, in the time of time_.
+  // The host's first answer about an end that is held back, by run key, in the time of time_.
   std::map<std::string, absl::Time> answered_since_ ABSL_GUARDED_BY(mutex_);
-  // The first time that the end was seen to be there to read; by run key, in the time of time_.
+  // The time when the end was first seen to be there to read, by run key, in the time of time_.
   std::map<std::string, absl::Time> held_since_ ABSL_GUARDED_BY(mutex_);
 };
 

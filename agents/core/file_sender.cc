@@ -27,7 +27,7 @@ std::string Join(const std::string& above, const std::string& below) {
   return above + "/" + below;
 }
 
-// One request: a walk through the tree, directories before what is in them.
+// Serves one request by a walk through the tree, directories before what is in them.
 class Walk {
  public:
   Walk(RunFiles* files, std::string base, FilesLink* link)

@@ -23,7 +23,7 @@ namespace muster::agents {
 // Sends at the same time. Each has a piece of 256 KiB here, the bytes that gRPC keeps on their way,
 // and a thread.
 inline constexpr int kMaxSends = 4;
-// Entries of one request; what has more is better packed in the job.
+// A request has at most this many entries; a tree with more is better packed in the job.
 inline constexpr uint64_t kMaxSentEntries = 1'000'000;
 
 // Sends what is at the path, and what is below it. The end is the caller's to tell. False: the
@@ -48,7 +48,7 @@ class FileSender {
     OpenRunFiles open_results;  // of RankOfRun::results_directory; none: likewise
   };
 
-  // `cluster`, `journal_id`: who sends.
+  // `cluster` and `journal_id` say who sends.
   FileSender(Ways ways, std::string cluster, std::string journal_id);
   // Ends what is under way, and waits for the reads of it.
   ~FileSender();

@@ -17,9 +17,9 @@ class FileWatch {
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;
 
-  // Readable when a file has grown; -1 if the kernel has no watches left.
+  // Is readable when a file has grown; -1 if the kernel has no watches left.
   int fd() const { return fd_; }
-  // A number for the watch, or -1: the file must be polled.
+  // Returns a number for the watch, or -1 if the file must be polled.
   int Add(const std::string& path);
   void Remove(int watch);
   // Calls `grown` with the watch of each file that has grown since the last call.

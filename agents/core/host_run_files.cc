@@ -34,7 +34,8 @@ constexpr int kReplaced = 84;
 constexpr size_t kMaxLookBytes = 8 << 10;
 // It holds kMaxNamesInDirectory names of usual length, and targets of links.
 constexpr size_t kMaxListBytes = 32 << 20;
-// Limit for one command; all arguments together have 1 MiB over SSH (remote_script.cc).
+// One command names at most this many files; all arguments together have 1 MiB over SSH
+// (remote_script.cc).
 constexpr size_t kMaxFilesAtOnce = 256;
 constexpr size_t kMaxNameBytesAtOnce = 256 << 10;
 // Room for the frame of a part and for error messages.
@@ -121,7 +122,7 @@ class HostRunFiles final : public RunFiles {
       return !status.ok() || (at >= offset && (is_last || at < offset + bytes.size()));
     }
   };
-  // Either small files that follow each other in one directory, whole, or a part of one file.
+  // Holds small files that follow each other in one directory, whole, or a part of one file.
   struct Batch {
     std::vector<Wanted> files;
     bool are_whole = false;
@@ -159,12 +160,12 @@ class HostRunFiles final : public RunFiles {
 
   const std::unique_ptr<hosts::Host> host_;
   const RunPlace place_;
-  // The entries that a walk still has to visit, of the directory that was listed last and of those
-  // above it.
+  // These entries are still to be visited, of the directory that was listed last and of those above
+  // it.
   std::map<std::string, Listing> listings_;
   std::map<std::string, Part> ahead_;  // by path; no more than one command has read
   size_t read_ahead_bytes_ = kFirstReadAheadBytes;
-  // The file that is read piece by piece, and which one it was at its first piece.
+  // This file is read piece by piece; the other member says which one it was at its first piece.
   std::string watched_path_;
   std::string watched_identity_;
   // The file that was looked at last.

@@ -1,4 +1,4 @@
-// The files of runs on a host that is reached by commands alone: over SSH.
+// Reads the files of runs on a host that is reached by commands alone, over SSH.
 #ifndef MUSTER_AGENTS_CORE_HOST_RUN_FILES_H_
 #define MUSTER_AGENTS_CORE_HOST_RUN_FILES_H_
 
@@ -12,13 +12,13 @@
 
 namespace muster::agents {
 
-// The time for one answer of the host, a connection to it included. Together with the time for the
-// kill of a command that is over its time, it is less than the broker's wait for the next piece, so
-// that people hear which host is silent.
+// One answer of the host takes at most this long, a connection to it included. Together with the
+// time for the kill of a command that is over its time, it is less than the broker's wait for the
+// next piece, so that people hear which host is silent.
 inline constexpr absl::Duration kHostFilesPatience = absl::Seconds(30);
 
-// Bytes that one command reads ahead. A command costs the host a dozen processes, so that more at a
-// time is quicker; a slow line must bring it within the patience.
+// Bytes that one command reads ahead. A command costs the host a dozen processes, so it is quicker
+// with more at a time; but a slow line must bring it within the patience.
 inline constexpr size_t kMinReadAheadBytes = 256 << 10;
 inline constexpr size_t kFirstReadAheadBytes = 1 << 20;
 inline constexpr size_t kMaxReadAheadBytes = 8 << 20;
@@ -33,8 +33,8 @@ struct RunPlace {
 
 // Reads them by short scripts with the host's coreutils, the same on each host. A script goes to a
 // directory first and then asks the kernel where it is; from there it opens a name that is no link.
-// So a run that exchanges a directory for a link meanwhile wins nothing, as on this machine: not
-// even one that sees less of the host than the user of its agent, since it is in a container.
+// So a run that exchanges a directory for a link meanwhile gains nothing, as on this machine, not
+// even a run in a container that sees less of the host than its agent's user does.
 //
 // While one piece of a large file is being sent, the next one is read; the object's end waits for
 // it.

@@ -1,4 +1,4 @@
-// The agent's certificate: STATE/tls, which muster-agent enroll fills.
+// Keeps the agent's certificate: STATE/tls, which muster-agent enroll fills.
 //
 //   identity.pem   the key, and the certificate of the cluster; one file, so that both change at
 //                  once

@@ -48,7 +48,7 @@ IdentityRenewer::~IdentityRenewer() {
 }
 
 void IdentityRenewer::Run() {
-  // After a failure: soon enough to try many times in the third that is left.
+  // After a failure it tries soon enough to try many times in the third that is left.
   absl::Duration pause = kShortestPause;
   while (true) {
     absl::Duration wait = UntilDue();

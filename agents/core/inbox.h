@@ -21,7 +21,7 @@
 
 namespace muster::agents {
 
-// A message of the link with this number; those of earlier links are stale.
+// Carries a message of the link with this number; those of earlier links are stale.
 struct FromBroker {
   uint64_t link = 0;
   agent::v1::ConnectResponse message;

@@ -17,15 +17,15 @@ namespace muster::agents {
 
 struct JobStorage {
   contract::ClusterStorage cluster;
-  // Jobs that name no results directory get one of their number in it: absolute. Empty: they have
-  // none.
+  // Jobs that name no results directory get one of their number in this absolute one. Empty: they
+  // have none.
   std::string results_root;
   // The directories that every container of the cluster shows under the same path.
   std::vector<std::string> container_mounts;
 };
 
-// The assignment with paths of this cluster in place of URIs: inputs, results_directory (by its
-// default, too), and each value of a variable and each word of a command that is a lustre:// or
+// Returns the assignment with paths of this cluster in place of URIs: inputs, results_directory (by
+// its default, too), and each value of a variable and each word of a command that is a lustre:// or
 // slurm:// URI as a whole. With an image, inputs (read-only) and results are mounted where the
 // container would not show them. INVALID_ARGUMENT names the field and has the remedy.
 absl::StatusOr<agent::v1::Assignment> OnCluster(const agent::v1::Assignment& assignment,
@@ -36,7 +36,7 @@ absl::StatusOr<agent::v1::Assignment> OnCluster(const agent::v1::Assignment& ass
 // errors: the host could not look. Blocks for two round trips.
 absl::Status CheckInputs(const v1::JobSpec& spec, hosts::Host* host);
 
-// The line of a plan about such inputs; nothing if there are none. Blocks as CheckInputs does.
+// Returns a plan's line about such inputs; nothing if there are none. Blocks as CheckInputs does.
 std::optional<v1::ClusterCheck> PlanInputs(const v1::JobSpec& spec, hosts::Host* host);
 
 // Returns the fault of a job, for people: the first "FIELD: why" of an INVALID_ARGUMENT; else the

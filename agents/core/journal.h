@@ -1,4 +1,4 @@
-// The agent's memory: every run it holds and every event that the broker has not acknowledged.
+// Holds the agent's memory: every run it holds and every event that is not acknowledged.
 //
 // Owner: the agent's core thread. A commit that returned OK survives a power loss; one that failed
 // left the journal as it was.

@@ -11,7 +11,7 @@
 
 namespace muster::agents {
 
-// A member of an object; null if there is none, or if it is no object.
+// Returns a member of an object; null if there is none, or if it is no object.
 const nlohmann::json& Member(const nlohmann::json& object, std::string_view name);
 // Empty if it is no text.
 std::string TextOf(const nlohmann::json& value);

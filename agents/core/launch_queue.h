@@ -18,10 +18,10 @@ namespace muster::agents {
 
 class LaunchQueue {
  public:
-  // `max_with_files`: 0 is no line of their own.
+  // A `max_with_files` of 0 gives them no line of their own.
   LaunchQueue(int max_launches, int max_with_files);
 
-  // `order`: the run's place in the order of arrival, which is its own.
+  // `order` is the run's place in the order of arrival, which no other run has.
   void Add(uint64_t order, const std::string& run_key, bool has_files);
   // Several that are launched together, at least one, by the order of their arrival.
   void AddTogether(std::map<uint64_t, std::string> runs, bool has_files);

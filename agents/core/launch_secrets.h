@@ -1,4 +1,4 @@
-// The secrets of a run, asked for when it is launched and kept for that launch alone. Any thread.
+// Fetches the secrets of a run when it is launched, for that launch alone. Any thread.
 #ifndef MUSTER_AGENTS_CORE_LAUNCH_SECRETS_H_
 #define MUSTER_AGENTS_CORE_LAUNCH_SECRETS_H_
 
@@ -20,8 +20,8 @@ using FetchSecrets =
 absl::StatusOr<std::shared_ptr<const agent::v1::Assignment>> WithSecrets(
     std::shared_ptr<const agent::v1::Assignment> assignment, const FetchSecrets& fetch);
 
-// The outcome of a launch whose secrets are not there: refused, if the broker says that it will not
-// tell them, else deferred.
+// Returns the outcome of a launch whose secrets are not there: refused, if the broker says that it
+// will not tell them, else deferred.
 LaunchOutcome NotLaunchedWithout(const absl::Status& why);
 
 }  // namespace muster::agents

@@ -1,5 +1,5 @@
-// The file by which the nodes of a cluster learn how long the leases of its runs last, and the rule
-// by which they obey it.
+// Describes the file by which the nodes of a cluster learn how long the leases of its runs last,
+// and the rule by which they obey it.
 //
 // The agent writes one file for each place that its nodes can read. It holds one line:
 //   muster-lease 1 NUMBER REMAINING_MS END_UNIX_MS
@@ -26,14 +26,14 @@ namespace muster::agents {
 
 // The name of the file in each place.
 inline constexpr std::string_view kLeaseFileName = "lease";
-// The beginning of the name where each term, a time without a lapse, has a file of its own.
+// File names begin with this; each term, a time without a lapse, has a file of its own.
 inline constexpr std::string_view kLeasePrefix = "lease.";
-// The longest file that is read: five words, three of which are numbers of at most 20 digits.
+// No file is longer: it has five words, three of them numbers of at most 20 digits.
 inline constexpr size_t kMaxLeaseFileBytes = 128;
 // The time between two looks of a node at the file. A look is one small read, and a shorter time
 // would only make the time to a fail-over shorter by as much.
 inline constexpr int64_t kLeaseLookMs = 1000;
-// The most by which the clocks of a cluster's nodes and of its agent's machine may differ. NTP and
+// The clocks of a cluster's nodes and of its agent's machine may differ by at most this. NTP and
 // chrony keep them within milliseconds; a clock that is further away than this is broken.
 inline constexpr int64_t kLeaseClockSkewMs = 5000;
 // The grace between TERM and KILL for a run whose lease has ended, where the cluster has no grace
@@ -43,7 +43,7 @@ inline constexpr int64_t kLeaseKillGraceMs = 10'000;
 // memory first.
 inline constexpr int64_t kLeaseKillTimeMs = 5000;
 
-// The longest lease; the broker gives none that is longer.
+// No lease is longer than this, because the broker gives none that is.
 inline constexpr int64_t kMaxLeaseMs = 24LL * 60 * 60 * 1000;
 
 // The content of the file.

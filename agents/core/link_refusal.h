@@ -9,7 +9,7 @@
 
 namespace muster::agents {
 
-// The reason of its ErrorInfo; empty: it has none.
+// Returns the reason of its ErrorInfo; empty if it has none.
 std::string ReasonOf(const absl::Status& status);
 // Returns whether no waiting heals it; an operator has to.
 bool IsFinal(const absl::Status& status);

@@ -127,7 +127,7 @@ class LocalRunFiles final : public RunFiles {
 
  private:
   const Fd directory_;
-  // The file that was read last: it is read piece by piece.
+  // This file was read last; it is read piece by piece.
   std::optional<Fd> file_;
   std::string file_path_;
 };

@@ -12,9 +12,9 @@
 
 namespace muster::agents {
 
-// Lines at the end of a log that count: output from long before the end did not end the program.
+// Only so many last lines of a log count: output from long before the end did not end the program.
 inline constexpr size_t kMaxEvidenceLines = 500;
-// Limits of v1::Failure and v1::FailureQuote.
+// These are the limits of v1::Failure and v1::FailureQuote.
 inline constexpr int kMaxQuotes = 8;
 inline constexpr size_t kMaxQuoteBytes = 512;
 

@@ -28,7 +28,7 @@ class LogFile {
   // its place is not followed).
   absl::StatusOr<std::string> Read(uint64_t offset, size_t max_bytes);
 
-  // Its bytes now; 0 if it does not exist. Errors as for Read.
+  // Returns its bytes now, or 0 if it does not exist. Errors as for Read.
   absl::StatusOr<uint64_t> Size();
 
   // Gives the descriptor back; the next Read opens the file anew, and so sees what a file server

@@ -42,7 +42,7 @@ class LogShipper {
     std::function<std::vector<LogSource>(const RunHandle&)> sources;  // may block for a short time
     // A run that has ended is in the archive, whole. Called by the shipper's thread.
     std::function<void(const std::string& run_key)> shipped;
-    // The host that has the sources; null: this machine. Must outlive the shipper.
+    // The host that has the sources; null means this machine. Must outlive the shipper.
     hosts::Host* host = nullptr;
   };
 

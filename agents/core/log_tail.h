@@ -1,6 +1,6 @@
-// One log on its way into the archive: what was sent, what the archive has, and what comes next.
+// Brings one log into the archive: knows what was sent, what the archive has, and what comes next.
 //
-// Owner: the log shipper's thread. The archive answers each chunk once and in order; an answer
+// Owner: the log shipper's thread. The archive answers each chunk once and in order. An answer
 // below what was expected means that it did not take the chunk, and then it takes none of those
 // behind it either.
 #ifndef MUSTER_AGENTS_CORE_LOG_TAIL_H_
@@ -24,16 +24,16 @@ inline constexpr size_t kMaxChunkBytes = 64 << 10;
 
 class LogTail {
  public:
-  // `remote`: where the file is read instead of on this machine; it must outlive this object.
+  // `remote` says where the file is read instead of on this machine; it must outlive this object.
   LogTail(std::string run_key, const LogSource& source, RemoteLogs* remote = nullptr);
 
-  // A new stream: ask the archive where to go on.
+  // Asks the archive where to go on, on a new stream.
   void Restart();
   // Says that no byte will be added to the file.
   void SetEnded();
 
-  // The next chunk, or nothing: the answer to an earlier one is needed first, or the file has no
-  // more bytes now. An error: the file cannot be read; try again later.
+  // Returns the next chunk, or nothing if the answer to an earlier one is needed first, or the file
+  // has no more bytes now. An error: the file cannot be read; try again later.
   absl::StatusOr<std::optional<agent::v1::LogChunk>> Next();
   // The chunk that Next gave last was sent.
   void Sent(const agent::v1::LogChunk& chunk);

@@ -23,12 +23,12 @@ namespace muster::agents {
 
 class Observer {
  public:
-  // `patience`: a look that takes longer hangs. The backend outlives this object.
+  // A look that takes longer than `patience` hangs. The backend outlives this object.
   Observer(Backend* backend, absl::Duration patience, std::function<void(Message)> post);
 
   // The next look is due at once.
   void Want() { is_wanted_ = true; }
-  // The time of the next look; infinite future: one is under way.
+  // Returns the time of the next look; infinite future if one is under way.
   absl::Time next() const;
   // Begins a look if one is due. `runs` is asked for those to look at; none: there is no look.
   void LookIfDue(absl::Time now, const std::function<std::vector<RunHandle>()>& runs);
@@ -40,7 +40,7 @@ class Observer {
   // Returns the reason that the files of ended runs cannot be read: the reading hangs. Empty: it
   // does not hang any more. Nothing: that was told.
   std::optional<std::string> TakeEndsHang();
-  // Something else has shown that the cluster answers: a hang is told once more.
+  // Says that something else has shown that the cluster answers, so that a hang is told once more.
   void TellHangAgain() { is_hang_told_ = false; }
 
  private:

@@ -1,4 +1,4 @@
-// absl::Time and absl::Duration as protobuf has them.
+// Converts absl::Time and absl::Duration to protobuf's, and back.
 #ifndef MUSTER_AGENTS_CORE_PROTO_TIME_H_
 #define MUSTER_AGENTS_CORE_PROTO_TIME_H_
 

@@ -1,4 +1,4 @@
-// The broker's questions about the cluster: answered beside everything else, and never in the
+// Answers the broker's questions about the cluster beside everything else. They are never in the
 // journal, since an answer is of use only on the connection that asked.
 //
 // Any thread may ask. A lane of two threads calls the backend: a preflight that hangs delays no
@@ -22,16 +22,16 @@ namespace muster::agents {
 inline constexpr int kMaxQuestions = 16;
 // The broker's limit for a message (4 MiB), less what is around the answer.
 inline constexpr size_t kMaxAnswerBytes = 3 << 20;
-// Limit for the text of a plan: ten plans are one answer of the broker. A longer text is cut, and
-// says so.
+// The text of a plan has at most this many bytes, because ten plans are one answer of the broker. A
+// longer text is cut, and says so.
 inline constexpr size_t kMaxSubmissionBytes = 256 << 10;
 
 class Questions {
  public:
   using Done = std::function<void(agent::v1::AgentAnswer)>;
 
-  // The backend outlives this object. `users`: the last line of each check, if the backend does not
-  // say itself as whom jobs run.
+  // The backend outlives this object. `users` is the last line of each check, if the backend does
+  // not itself say as whom jobs run.
   explicit Questions(Backend* backend, std::optional<v1::ClusterCheck> users = std::nullopt);
   // `done` is called once, from the lane's thread, or at once. `run`: the run that a question
   // `signal` names; nothing: the agent does not know it.

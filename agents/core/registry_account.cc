@@ -8,7 +8,7 @@
 namespace muster::agents {
 namespace {
 
-// Source: https://docs.nvidia.com/ngc/gpu-cloud/ngc-private-registry-user-guide/.
+// The source is https://docs.nvidia.com/ngc/gpu-cloud/ngc-private-registry-user-guide/.
 constexpr std::string_view kNvidiaRegistry = "nvcr.io";
 constexpr std::string_view kNvidiaUser = "$oauthtoken";
 

@@ -1,5 +1,5 @@
-// The account that pulls from a container registry; the part that is the same however a cluster
-// keeps the secret.
+// Reads the account that pulls from a container registry: the part that is the same however a
+// cluster keeps the secret.
 #ifndef MUSTER_AGENTS_CORE_REGISTRY_ACCOUNT_H_
 #define MUSTER_AGENTS_CORE_REGISTRY_ACCOUNT_H_
 

@@ -20,8 +20,8 @@
 
 namespace muster::agents {
 
-// The time between two readings of a run's status.json: people look at it now and then, and each is
-// a search on the file server.
+// Two readings of a run's status.json are this far apart: people look at it now and then, and each
+// reading is a search on the file server.
 inline constexpr absl::Duration kProgressInterval = absl::Seconds(10);
 
 // A search that takes longer is repeated less often, in proportion: large directories keep neither

@@ -28,8 +28,8 @@ class RunCalls {
   // Tells whether the leases of runs are known to go on; null: runs need none.
   using LeasesLive = std::function<bool()>;
 
-  // `threads` for each kind of call; `file_threads` for launches of runs that bring files along, 0:
-  // these are launched among the others. `backend` must outlive this object.
+  // Each kind of call gets `threads`; launches of runs that bring files along get `file_threads`,
+  // or, with 0, are launched among the others. `backend` must outlive this object.
   RunCalls(int threads, int file_threads, Backend* backend, FetchSecrets fetch, Answer answer,
            LeasesLive leases_live = nullptr);
 

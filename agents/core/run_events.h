@@ -24,9 +24,9 @@ inline constexpr absl::Duration kMinEstimateMove = absl::Minutes(5);
 // changes sooner than this after the last ones were told is told together.
 inline constexpr absl::Duration kMinReplicasInterval = absl::Seconds(2);
 
-// The time between two tellings of the reason that a run is not on its cluster, or that nobody can
-// tell. The reason may change with each try and each look-up, every few seconds; people read it,
-// and each telling is a write at the broker.
+// The reason that a run is not on its cluster, or that nobody can tell, is told at most once in
+// this time. The reason may change with each try and each look-up, every few seconds; people read
+// it, and each telling is a write at the broker.
 inline constexpr absl::Duration kMinWhyInterval = absl::Minutes(1);
 
 // An event that so far has its evidence alone.
@@ -45,11 +45,11 @@ bool TakeNews(const Observation& observation, agent::v1::RunEvent* told,
 // Returns whether the cluster has a run in this state, as far as the agent knows.
 bool IsOnCluster(v1::RunState state);
 
-// The end of a run that failed after its cancel had been asked for. Such a failure says where the
-// cancel met the run (before its first record, in the midst of its launch, in a handler of TERM)
-// and nothing that its user has to mend, or that another run would do better: the run was canceled.
-// The observations stay as evidence, and the program's end stays as its exit status. Returns the
-// state.
+// Returns the end of a run that failed after its cancel had been asked for. Such a failure says
+// where the cancel met the run (before its first record, in the midst of its launch, in a handler
+// of TERM) and nothing that its user has to mend, or that another run would do better: the run was
+// canceled. The observations stay as evidence, and the program's end stays as its exit status.
+// Returns the state.
 v1::RunState EndAsCanceled(agent::v1::RunEvent* event);
 
 }  // namespace muster::agents

@@ -19,7 +19,7 @@
 
 namespace muster::agents {
 
-// Names in one directory: a sort of them fits into some 20 MB.
+// One directory has at most this many names: a sort of them fits into some 20 MB.
 inline constexpr size_t kMaxNamesInDirectory = 100'000;
 
 class RunFiles {
@@ -53,7 +53,7 @@ using OpenRunFiles = std::function<absl::StatusOr<std::unique_ptr<RunFiles>>(con
 
 // Opens the files of a run on this machine, below `root`, which is trusted; `directory` (relative
 // to it) and its content belong to the run. The kernel resolves each path beneath the directory
-// (openat2), so that a run that exchanges a directory for a link while it is read wins nothing.
+// (openat2), so a run that exchanges a directory for a link while it is read gains nothing.
 // NOT_FOUND: there is no such directory.
 absl::StatusOr<std::unique_ptr<RunFiles>> OpenLocalRunFiles(const std::string& root,
                                                             const std::string& directory);

@@ -20,7 +20,7 @@ uint64_t GpusPerNode(const v1::JobSpec& spec) {
   return (millis + 999) / 1000;
 }
 
-// The words of the #! line: a program and, in one word, all that follows.
+// Returns the words of the #! line: a program and, in one word, all that follows.
 std::vector<std::string> Interpreter(std::string_view text) {
   if (!text.starts_with("#!")) return {"/bin/sh"};
   constexpr std::string_view kBlank = " \t\r";

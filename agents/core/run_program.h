@@ -14,18 +14,18 @@
 
 namespace muster::agents {
 
-// The variables that are known before the launch and the same on every node, by name. Not among
-// them: what a node learns when it starts (MASTER_ADDR, ranks, addresses), and the user's own,
-// which win over these.
+// Returns the variables that are known before the launch and the same on every node, by name. Not
+// among them: what a node learns when it starts (MASTER_ADDR, ranks, addresses), and the user's
+// own, which win over these.
 std::map<std::string, std::string> RunVariables(const agent::v1::Assignment& assignment,
                                                 std::string_view cluster,
                                                 std::string_view run_directory);
 
-// The variables of the job's secrets, which win over all others: of a secret in a file the file's
-// path, in `directory`, of the others the value.
+// Returns the variables of the job's secrets, which win over all others: for a secret in a file the
+// file's path, in `directory`, and for the others the value.
 std::map<std::string, std::string> SecretVariables(const agent::v1::Assignment& assignment,
                                                    std::string_view directory);
-// The name of the file of a secret, by its variable; all begin with kSecretFilePrefix.
+// Names the file of a secret, by its variable; all begin with kSecretFilePrefix.
 inline constexpr std::string_view kSecretFilePrefix = "secret.";
 std::string SecretFileName(std::string_view variable);
 

@@ -1,4 +1,4 @@
-// The replicas of runs: told all together, and not more often than every kMinReplicasInterval
+// Reports the replicas of runs all together, and not more often than every kMinReplicasInterval
 // while their run stays in its state.
 #include <google/protobuf/util/message_differencer.h>
 

@@ -223,7 +223,7 @@ void RunTable::OnObserved(const std::vector<Observation>& observations, absl::Ti
     // An observation never stands in for the answer to a launch or a look-up.
     if (run == nullptr || !IsOnCluster(run->record.state)) continue;
     // A run that is FINISHING needs no cancel any more. All runs that one look shows alive come
-    // together, and none before a look: cancels leave room for what shows their effect.
+    // together, and none before a look, so that cancels leave room for what shows their effect.
     const bool is_alive =
         seen.state >= v1::RUN_STATE_PENDING && seen.state < v1::RUN_STATE_FINISHING;
     // An end that was read while a later look saw the run again is one of an earlier start.

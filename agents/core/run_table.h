@@ -1,4 +1,4 @@
-// Every run that the agent holds, from its assignment until the broker has its end and its logs.
+// Holds every run of the agent, from its assignment until the broker has its end and its logs.
 //
 // Owner: the agent's core thread. Nothing is done here: changes to the journal and calls to the
 // backend come out as AgentCore::Output.
@@ -23,7 +23,7 @@
 
 namespace muster::agents {
 
-// One call of AgentCore::Handle.
+// Stands for one call of AgentCore::Handle.
 struct Step {
   absl::Time now;   // for waits
   absl::Time wall;  // for stamps
@@ -88,7 +88,7 @@ class RunTable {
   absl::Status CheckInvariants() const;
 
  private:
-  // The call that the backend is busy with for a run; at most one.
+  // Names the call that the backend is busy with for a run, which is at most one.
   enum class Call { kNone, kLaunch, kLookup, kFence, kCancel, kHold };
 
   struct Run {
@@ -103,7 +103,7 @@ class RunTable {
     // The broker's wish; nothing: it has not said it to this process. The journal does not keep it,
     // because the broker repeats it on each connection.
     std::optional<bool> wants_held;
-    // The hold that the cluster knows of; nothing: unknown, for example while it is being told.
+    // The hold that the cluster knows of; nothing if unknown, for example while it is being told.
     std::optional<bool> told_held;
     std::string hold_error;  // the last one that was reported
     absl::Time replicas_told = absl::InfinitePast();
@@ -168,7 +168,7 @@ class RunTable {
   void AfterChange(Run& run, const Step& step);
   // Asks about the usage of an ended run, if its cluster may know it.
   void AwaitUsage(const Run& run, const Step& step);
-  // The run, also if it is leaving; `usage_` has it.
+  // Returns the run, even if it is leaving; `usage_` has it.
   Run& AwaitingUsage(const std::string& run_key);
   void AskUsage(const Step& step);
   void TellUsage(Run& run, v1::ResourceUsage usage, const Step& step);

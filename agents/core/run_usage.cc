@@ -1,5 +1,5 @@
-// The usage of runs on clusters that know it only after the end: asked for beside the reading of
-// logs and the cleaning up, and told whenever it comes.
+// Gets the usage of runs on clusters that know it only after the end. It is asked for beside the
+// reading of logs and the cleaning up, and told whenever it comes.
 #include <utility>
 
 #include "agents/core/run_events.h"

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr uint64_t kPageBytes = 4096;
-// Share of its bound by which each start may extend a journal that is full: one part in so many.
+// Each start may extend a journal that is full by a share of its bound: one part in so many.
 constexpr uint64_t kRestartShare = 4;
 // An agent that was killed in the middle of starting a process leaves a child that holds the lock
 // until its exec. The exec takes milliseconds; a busy machine may need longer.
@@ -27,7 +27,7 @@ constexpr char kMoveAway[] =
     "Move the file away and start the agent again: it then looks up every active run before it "
     "launches any";
 
-// One statement for each version that the file goes through; user_version counts them.
+// Each version that the file goes through has one statement; user_version counts them.
 constexpr const char* kMigrations[kVersion] = {R"sql(
 CREATE TABLE meta (
   id INTEGER PRIMARY KEY CHECK (id = 1),

@@ -1,4 +1,4 @@
-// TAO's status.json: what a training says about itself, one JSON object on each line. Pure.
+// Reads TAO's status.json: a training's reports, one JSON object on each line. Pure.
 #ifndef MUSTER_AGENTS_CORE_STATUS_JSON_H_
 #define MUSTER_AGENTS_CORE_STATUS_JSON_H_
 
@@ -29,9 +29,9 @@ struct StatusFile {
   // The status of the last entry whose word is known. Other words (SKIPPED) say nothing about the
   // whole.
   TrainingStatus status = TrainingStatus::kNone;
-  // The message of the last entry that has one; as TAO wrote it, cut after 4096 bytes.
+  // The message of the last entry that has one, as TAO wrote it, cut after 4096 bytes.
   std::string message;
-  // The last value of each number that the entries have: "epoch", "kpi.val_loss". At most 100.
+  // The last value of each number of the entries: "epoch", "kpi.val_loss". At most 100.
   std::map<std::string, double> numbers;
   size_t entries = 0;
   size_t bad_lines = 0;  // not counting a last line that is still being written

@@ -1,4 +1,4 @@
-// A clock for waits, which must not be led astray when someone sets the time of day.
+// Provides a clock for waits, which nobody who sets the time of day may lead astray.
 #ifndef MUSTER_AGENTS_CORE_STEADY_TIME_H_
 #define MUSTER_AGENTS_CORE_STEADY_TIME_H_
 
@@ -10,16 +10,16 @@
 
 namespace muster::agents {
 
-// Time since some moment that nobody moves, the same one for the whole process (CLOCK_MONOTONIC).
-// Any thread. For waits only, and it shows: it is far from the time of day.
+// Returns the time since some moment that nobody moves, the same one for the whole process
+// (CLOCK_MONOTONIC). Any thread. For waits only, and it shows: it is far from the time of day.
 inline absl::Time SteadyNow() { return absl::UnixEpoch() + hosts::SteadyNow(); }
 
-// The wall clock as it was when this was made, moved on by a clock that nobody sets
+// Gives the wall clock as it was when this was made, moved on by a clock that nobody sets
 // (CLOCK_MONOTONIC). Any thread.
 //
-// A clock for waits only: it differs from the time of day by each step of that and by the time that
-// the machine was suspended. Times that are written down or compared with the times of others come
-// from absl::Now().
+// It is for waits only: it differs from the time of day by each step of that and by the time for
+// which the machine was suspended. Times that are written down or compared with the times of others
+// come from absl::Now().
 class SteadyTime {
  public:
   absl::Time Now() const {

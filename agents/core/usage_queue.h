@@ -1,5 +1,5 @@
-// The runs that have ended and whose usage is still to be asked for: accounting lags behind the
-// ends of runs.
+// Queues the runs that have ended and whose usage is still to be asked for: accounting lags behind
+// the ends of runs.
 //
 // Owner: the agent's core thread. Pure: the time comes in.
 #ifndef MUSTER_AGENTS_CORE_USAGE_QUEUE_H_
@@ -16,13 +16,13 @@
 
 namespace muster::agents {
 
-// The time from a run's end to the first question: slurmdbd has the usage after about a second, and
-// runs that end meanwhile go along.
+// The first question follows a run's end after this: slurmdbd has the usage after about a second,
+// and runs that end meanwhile go along.
 inline constexpr absl::Duration kUsageLag = absl::Seconds(3);
 // The least time between two questions, whatever they are about: a fifth of the looks at Slurm that
-// are allowed by default. A run about which nothing is known waits so long, then twice as long.
+// are allowed by default. If nothing is known about a run, it waits so long, then twice as long.
 inline constexpr absl::Duration kUsageInterval = absl::Seconds(15);
-// The time from a run's end until nobody asks any more: slurmdbd restarts in less.
+// Nobody asks any more this long after a run's end, as slurmdbd restarts in less.
 inline constexpr absl::Duration kUsagePatience = absl::Minutes(10);
 // Runs that wait; what ends beyond them is not asked about. The journal keeps each of them longer.
 inline constexpr size_t kMaxAwaitedUsages = 5000;

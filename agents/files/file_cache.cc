@@ -33,10 +33,9 @@ using hosts::FileError;
 
 // A use is noted on disk again only after so long: most are repeats, and each note is a write.
 constexpr absl::Duration kUseGranularity = absl::Minutes(10);
-// The time that the received part of a file waits for the rest: a broker's restart, and some
-// patience.
+// The received part of a file waits this long for the rest: a broker's restart, and some patience.
 constexpr absl::Duration kPartRetention = absl::Hours(1);
-// The time between two looks for old files; each look reads all files.
+// Two looks for old files are this far apart, because each reads all files.
 constexpr absl::Duration kExpiryInterval = absl::Hours(1);
 // Downloads of one job at the same time: small files cost a round trip each.
 constexpr size_t kDownloadsAtOnce = 8;
@@ -259,7 +258,8 @@ absl::Status FileCache::FetchWithRetries(const Wanted& file, absl::Duration unti
   }
 }
 
-// Reserves room: otherwise, downloads at the same time would all count on the same free room.
+// Reserves room, because downloads at the same time would otherwise all count on the same free
+// room.
 class FileCache::Promise {
  public:
   explicit Promise(FileCache* cache) : cache_(*cache) {}

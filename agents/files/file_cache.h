@@ -36,12 +36,12 @@ namespace muster::uploads {
 absl::StatusOr<uint64_t> FreeBytes(const std::string& directory);
 
 struct CacheOptions {
-  // Limit for kept files that no launch is using, each counted in whole blocks: enough for some
-  // twenty jobs of the largest size that a broker takes.
+  // Kept files that no launch is using are limited to this, each counted in whole blocks: enough
+  // for some twenty jobs of the largest size that a broker takes.
   uint64_t max_bytes = uint64_t{20} << 30;
-  // Space that files leave free on the disk: the agent's journal and its runs' records are there.
+  // Files leave this much of the disk free for the agent's journal and its runs' records.
   uint64_t keep_free_bytes = uint64_t{256} << 20;
-  // Most kept files that no launch is using: each takes some 250 bytes of memory.
+  // At most this many files are kept that no launch uses; each takes some 250 bytes of memory.
   size_t max_files = 200'000;
   // The time that a file is kept after its last use.
   absl::Duration retention = absl::Hours(24 * 7);

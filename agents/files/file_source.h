@@ -1,4 +1,4 @@
-// The source of the files that jobs bring along: the broker, or anything else in tests.
+// Declares the source of the files that jobs bring along: the broker, or anything else in tests.
 #ifndef MUSTER_AGENTS_FILES_FILE_SOURCE_H_
 #define MUSTER_AGENTS_FILES_FILE_SOURCE_H_
 

@@ -67,8 +67,8 @@ rm -rf "$part"
 [ -d "$2" ]
 )sh";
 
-// $1 the archive, $2 from where on, $3 the KiB that are to be free. A part that came half before is
-// written over.
+// $1 is the archive, $2 where to go on, $3 the KiB that are to be free. A part that came half
+// before is written over.
 constexpr char kAppendScript[] = R"sh(
 export LC_ALL=C
 umask 077

@@ -25,12 +25,12 @@
 
 namespace muster::uploads {
 
-// Most trees that stay on a host, those used last: enough for some edits of the same few projects.
+// This many trees stay on a host, those used last: some edits of the same few projects.
 inline constexpr int kMaxTrees = 20;
-// Bytes of the archive in one command, which is one request over SSH and in memory on both sides.
+// One command has at most this much of the archive: one request over SSH, in memory on both sides.
 inline constexpr size_t kPartBytes = 8 << 20;
 
-// The facts of a tree that a host needs, without the names of its files, which may be many.
+// Holds the facts of a tree that a host needs, without the names of its files, which may be many.
 struct TreeName {
   std::string digest;
   uint64_t occupied_bytes = 0;  // of a disk
@@ -41,7 +41,7 @@ struct TreeName {
 
 class HostTrees {
  public:
-  // `bytes`: the part of the archive that is on the host.
+  // `bytes` of the archive are on the host.
   using SentListener = std::function<void(uint64_t bytes)>;
 
   // `directory` is absolute. Host and cache must outlive this object.
@@ -55,8 +55,8 @@ class HostTrees {
   // host's words.
   absl::Status LayOut(const LocalFiles& files, const std::string& target, absl::Duration patience);
 
-  // The same in steps, for callers with many hosts: only Send takes much memory, so that they send
-  // to a few hosts at a time.
+  // These do the same in steps, for callers with many hosts. Only Send takes much memory, so they
+  // send to a few hosts at a time.
   //
   // NOT_FOUND: the host does not have the tree yet; Send and Unpack put it there.
   absl::Status Copy(const TreeName& tree, const std::string& target);
@@ -68,7 +68,7 @@ class HostTrees {
  private:
   absl::Status CopyLocked(const TreeName& tree, const std::string& target)
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // `until`: by hosts::SteadyNow.
+  // `until` is by hosts::SteadyNow.
   absl::StatusOr<std::string> SendLocked(const LocalFiles& files, const TreeName& tree,
                                          absl::Duration until, const SentListener& sent)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

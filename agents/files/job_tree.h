@@ -13,9 +13,9 @@
 
 namespace muster::uploads {
 
-// `trees`: those of the uploads, in their order, each checked. If two entries have the same path,
-// the later one counts. INVALID_ARGUMENT, HOSTILE_TREE: trees that are harmless alone are not so
-// together.
+// `trees` are those of the uploads, in their order, each checked. If two entries have the same
+// path, the later one counts. INVALID_ARGUMENT, HOSTILE_TREE: trees that are harmless alone are not
+// so together.
 absl::StatusOr<v1::FileTree> JoinTrees(
     const google::protobuf::RepeatedPtrField<v1::Upload>& uploads,
     const std::vector<v1::FileTree>& trees);

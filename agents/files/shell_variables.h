@@ -1,5 +1,5 @@
-// The variables of a shell that a batch script takes along from where it was submitted, fetched
-// from the broker.
+// Fetches from the broker the variables of a shell that a batch script takes along from where it
+// was submitted.
 //
 // Any thread may use it. Fetching blocks; the file of a shell is kept, so that only its first job
 // waits.

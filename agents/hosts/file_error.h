@@ -14,7 +14,7 @@ namespace muster::hosts {
 
 // `cannot WHAT "PATH": words of the operating system`, with the class of the errno.
 absl::Status FileError(int error, std::string_view what, std::string_view path);
-// The errno whose words (those of the C locale) end the text, which may be followed by newlines; 0
+// Returns the errno whose words (those of the C locale) end the text, which newlines may follow; 0
 // if it ends otherwise.
 int ErrnoFromWords(std::string_view text);
 

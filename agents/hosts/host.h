@@ -27,9 +27,9 @@ namespace muster::hosts {
 
 // A scheduler's command answers within seconds or is stuck.
 inline constexpr absl::Duration kDefaultCommandTimeout = absl::Seconds(30);
-// One line for each of a hundred thousand runs; a listing that is longer is asked for in pieces.
+// This holds one line for each of a hundred thousand runs; a longer listing is asked for in pieces.
 inline constexpr size_t kDefaultMaxStdoutBytes = 64 << 20;
-// Complaints; more of them than this helps nobody.
+// This bounds complaints; more of them than this help nobody.
 inline constexpr size_t kDefaultMaxStderrBytes = 1 << 20;
 // Bounds the memory of one read.
 inline constexpr size_t kMaxReadBytes = 64 << 20;
@@ -37,19 +37,19 @@ inline constexpr size_t kMaxReadBytes = 64 << 20;
 inline constexpr size_t kMaxDirectoryEntries = 1'000'000;
 
 struct Command {
-  // The program, looked up in the host's PATH if it has no '/', then its arguments. No shell reads
-  // them.
+  // The program, looked up in the host's PATH if it has no '/', and then its arguments. No shell
+  // reads them.
   std::vector<std::string> argv = {};
   // The bytes that the program reads from its standard input.
   std::string stdin_data = {};
   // Set in addition to the host's environment, or in place of a variable there.
   std::map<std::string, std::string> env = {};
-  // Variables of the host's environment that the program does not get: exact names, or prefixes
+  // Variables of the host's environment that the program does not get, by exact names or prefixes
   // that end with '*'.
   std::vector<std::string> unset_env = {};
   // The directory in which the program starts. Empty: the one in which the host starts programs.
   std::string working_directory = {};
-  // The time limit; when it is over, the program and its process group are killed.
+  // After this time the program and its process group are killed.
   absl::Duration timeout = kDefaultCommandTimeout;
   // More output than this kills the program and is an error; output is never cut in silence.
   size_t max_stdout_bytes = kDefaultMaxStdoutBytes;
@@ -68,7 +68,7 @@ struct CommandResult {
 
 enum class FileType { kRegular, kDirectory, kSymlink, kOther };
 
-// A file itself; symbolic links are not followed.
+// Describes a file itself; symbolic links are not followed.
 struct FileInfo {
   FileType type = FileType::kOther;
   uint64_t size = 0;  // bytes
@@ -142,7 +142,7 @@ class Host {
   // file, none beyond it.
   virtual absl::StatusOr<std::string> ReadFileRange(std::string_view path, uint64_t offset,
                                                     size_t max_bytes) = 0;
-  // The whole file; RESOURCE_EXHAUSTED if it is longer than max_bytes (up to kMaxReadBytes).
+  // Returns the whole file; RESOURCE_EXHAUSTED if it has more than max_bytes (up to kMaxReadBytes).
   virtual absl::StatusOr<std::string> ReadFile(std::string_view path, size_t max_bytes) = 0;
   // Makes the directory and its parents; OK if it exists. The mode is for directories that are
   // made.
@@ -152,37 +152,37 @@ class Host {
   virtual absl::StatusOr<FileInfo> Stat(std::string_view path) = 0;
   // Names in a directory, sorted, without "." and "..".
   virtual absl::StatusOr<std::vector<std::string>> ListDirectory(std::string_view path) = 0;
-  // A file, or a directory with all that is in it; links are removed, not followed. OK if it does
-  // not exist.
+  // Removes a file, or a directory with all that is in it; links are removed, not followed. OK if
+  // it does not exist.
   virtual absl::Status RemoveTree(std::string_view path) = 0;
 
-  // Stat and ReadFileRange for many files, at the price of few round trips: an answer for each, in
-  // the same order. ReadMany follows no link in place of a file, and one call reads at most
-  // kMaxReadBytes altogether (INVALID_ARGUMENT in every answer otherwise).
+  // Does Stat and ReadFileRange for many files, at the price of few round trips: an answer for
+  // each, in the same order. ReadMany follows no link in place of a file, and one call reads at
+  // most kMaxReadBytes altogether (INVALID_ARGUMENT in every answer otherwise).
   virtual std::vector<absl::StatusOr<FileInfo>> StatMany(const std::vector<std::string>& paths) = 0;
   virtual std::vector<absl::StatusOr<std::string>> ReadMany(const std::vector<FilePart>& parts) = 0;
-  // MakeDirectories for several, one after the other; the first error is the end of it.
+  // Does MakeDirectories for several, one after the other, and ends at the first error.
   virtual absl::Status MakeManyDirectories(const std::vector<std::string>& paths,
                                            uint32_t mode) = 0;
-  // RemoveTree for several, one after the other; the first error is the end of it.
+  // Does RemoveTree for several, one after the other, and ends at the first error.
   virtual absl::Status RemoveManyTrees(const std::vector<std::string>& paths) = 0;
   // Removes those of the directories that are empty; the others stay, which is no error.
   virtual absl::Status RemoveEmptyDirectories(const std::vector<std::string>& paths) = 0;
-  // WriteFile for several files, one after the other; the first error is the end of it.
+  // Does WriteFile for several files, one after the other, and ends at the first error.
   virtual absl::Status WriteMany(const std::vector<NewFile>& files) = 0;
 };
 
 // Returns whether this error of Host::Run means that the program surely was not started.
 bool NotStarted(const absl::Status& status);
 
-// The error of Host::Run for a program that was not started, by the errno that says why (0: none
-// does).
+// Returns the error of Host::Run for a program that was not started, by the errno that says why (0
+// if none does).
 absl::Status NotStartedError(int error, const std::string& message);
 
-// The error of Host::Run when the host was lost: UNAVAILABLE, with the payloads of what went wrong.
+// Returns the error of Host::Run when the host was lost: UNAVAILABLE, with its payloads.
 absl::Status LostError(const std::string& program, const absl::Status& cause);
-// The error's words without the name of the program that it happened to; of any other error its
-// message.
+// Returns the error's words without the name of the program that it happened to, and the message of
+// any other error.
 std::string CauseOf(const absl::Status& status);
 
 }  // namespace muster::hosts

@@ -47,7 +47,7 @@ std::string NameOf(const LoginHost& host) {
   return host.port == 22 ? name : fmt::format("[{}]:{}", name, host.port);
 }
 
-// "|1|SALT|HASH": the name is hidden behind HMAC-SHA1.
+// The entry is "|1|SALT|HASH": HMAC-SHA1 hides the name.
 bool MatchesHash(std::string_view pattern, const std::string& name) {
   pattern.remove_prefix(3);
   const size_t bar = pattern.find('|');

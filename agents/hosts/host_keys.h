@@ -15,9 +15,9 @@
 
 namespace muster::hosts {
 
-// "SHA256:..." of a public key in SSH's binary form, as ssh-keygen -l prints it.
+// Returns "SHA256:..." of a public key in SSH's binary form, as ssh-keygen -l prints it.
 std::string Fingerprint(std::string_view key);
-// The type that such a key names itself ("ssh-ed25519"); empty if it is none.
+// Returns the type that such a key names itself ("ssh-ed25519"); empty if it is none.
 std::string KeyType(std::string_view key);
 
 class HostKeys {

@@ -1,4 +1,4 @@
-// LocalHost::Run: one poll loop for a program's output, its end and its time-out.
+// Implements LocalHost::Run with one poll loop for a program's output, its end and its time-out.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ namespace {
 
 // A killed process ends at once unless it hangs in the kernel; Run does not hang with it.
 constexpr absl::Duration kReapGrace = absl::Seconds(2);
-// The size of a pipe: one read takes all that can be there.
+// A pipe has this size, so one read takes all that can be there.
 constexpr size_t kReadBytes = 64 << 10;
 
 absl::Status LastError(std::string_view what) {
@@ -37,8 +37,8 @@ Fd AboveStdio(Fd fd) {
   return fd.get() > 2 ? std::move(fd) : Fd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
 }
 
-// A file in memory rather than a pipe: it needs no thread and no poll to be written, and can raise
-// no SIGPIPE.
+// This makes a file in memory rather than a pipe: it needs no thread and no poll to be written, and
+// can raise no SIGPIPE.
 absl::StatusOr<Fd> StdinWith(std::string_view data) {
   Fd fd = AboveStdio(Fd(memfd_create("stdin", MFD_CLOEXEC)));
   if (!fd.valid()) return LastError("memfd_create");

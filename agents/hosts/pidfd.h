@@ -9,11 +9,11 @@
 
 namespace muster::hosts {
 
-// A descriptor (with O_CLOEXEC) of the process that has this pid now; -1 and errno if there is
-// none.
+// Returns a descriptor (with O_CLOEXEC) of the process that has this pid now; -1 and errno if there
+// is none.
 inline int PidfdOpen(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
 
-// Signals that very process; -1 and errno ESRCH if it is gone, whoever has its pid by now.
+// Signals that very process; -1 and errno ESRCH if it is gone, even if another has its pid now.
 inline int PidfdSendSignal(int pidfd, int signal) {
   return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
 }

@@ -27,15 +27,15 @@ inline constexpr size_t kMaxNoiseBytes = 1 << 20;
 std::string NewNonce();
 
 struct RemoteScript {
-  // The command for sshd: a constant.
+  // The command for sshd, which is a constant.
   std::string_view shell_command;
   // Bytes that go to its standard input before the program's own.
   std::string header;
   std::string nonce;
 };
 
-// A script of our own; user text is in it only through ShellQuote. It is run whole or not at all,
-// even if only a part of it arrives.
+// Wraps a script of our own; user text is in it only through ShellQuote. It is run whole or not at
+// all, even if only a part of it arrives.
 RemoteScript WrapScript(std::string_view body);
 // Starts a program as Host::Run says. INVALID_ARGUMENT: the command cannot be run anywhere.
 absl::StatusOr<RemoteScript> WrapCommand(const Command& command);

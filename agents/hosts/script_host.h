@@ -1,5 +1,5 @@
-// A host whose files are handled by short scripts with its own coreutils: what is reached by
-// commands alone.
+// Makes a host whose files are handled by short scripts with its own coreutils, since it is reached
+// by commands alone.
 #ifndef MUSTER_AGENTS_HOSTS_SCRIPT_HOST_H_
 #define MUSTER_AGENTS_HOSTS_SCRIPT_HOST_H_
 

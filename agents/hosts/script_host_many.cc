@@ -12,8 +12,8 @@
 namespace muster::hosts {
 namespace {
 
-// Limit for one script; a path has at most 4 kB, and the arguments of one `stat` must fit into 2
-// MB.
+// One script has at most this many files; a path has at most 4 kB, and the arguments of one `stat`
+// must fit into 2 MB.
 constexpr size_t kMaxFilesInScript = 256;
 // Bytes that stat prints of a file beside its path.
 constexpr size_t kStatBytes = 128;

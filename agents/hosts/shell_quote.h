@@ -12,7 +12,7 @@ namespace muster::hosts {
 // A word that any POSIX shell reads back as exactly this text, whatever bytes are in it.
 // INVALID_ARGUMENT: the text holds a NUL byte, which no argument can carry.
 absl::StatusOr<std::string> ShellQuote(std::string_view text);
-// The same of a text that was checked for NUL bytes before; "''" if it holds one after all.
+// Quotes a text that was checked for NUL bytes before; gives "''" if it holds one after all.
 std::string Quoted(std::string_view text);
 
 }  // namespace muster::hosts

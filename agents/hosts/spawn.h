@@ -18,12 +18,12 @@ struct SpawnRequest {
       argv;  // the program is looked up in this process's PATH if it has no '/'
   std::vector<std::string> env = {};   // "NAME=value", the whole environment
   std::string working_directory = {};  // empty: this process's own
-  // The descriptors that the new process has as 0, 1 and 2; it has no others. Each is 3 or more
+  // The new process has these descriptors as 0, 1 and 2, and no others. Each is 3 or more
   // here.
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
-  // A new session; otherwise a new process group. Either way its id is the process's.
+  // Starts a new session; otherwise a new process group. Either way its id is the process's.
   bool new_session = false;
   // Blocked in the new process from its first moment; all others are unblocked.
   std::vector<int> blocked_signals = {};

@@ -15,7 +15,7 @@
 namespace muster::hosts {
 namespace {
 
-// Source: draft-miller-ssh-agent, sections 4.5 and 7.
+// The source is draft-miller-ssh-agent, sections 4.5 and 7.
 constexpr char kSignRequest = 13;
 constexpr char kSignResponse = 14;
 constexpr uint32_t kSignBySha256 = 2;

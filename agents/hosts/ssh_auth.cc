@@ -134,12 +134,13 @@ class Agent {
     libssh2_agent_set_identity_path(agent_, socket.c_str());
     return libssh2_agent_connect(agent_) == 0 && libssh2_agent_list_identities(agent_) == 0;
   }
-  // The key behind `previous` (null: the first one); null: there is none.
+  // Returns the key behind `previous`, or the first one if that is null; null if there is none.
   libssh2_agent_publickey* Next(libssh2_agent_publickey* previous) {
     libssh2_agent_publickey* key = nullptr;
     return libssh2_agent_get_identity(agent_, &key, previous) == 0 ? key : nullptr;
   }
-  // RSA keys by SHA-2 alone: one more try for each would make sshd hang up before the right key.
+  // RSA keys sign by SHA-2 alone, because one more try for each would make sshd hang up before the
+  // right key.
   absl::StatusOr<int> LogIn(const SshConfig& config, SshSession* session,
                             const Credentials& credentials, libssh2_agent_publickey* key) {
     const std::string_view blob(reinterpret_cast<const char*>(key->blob), key->blob_len);

@@ -1,4 +1,4 @@
-// Logging in: with a key's file or with the keys of ssh-agent, never with anything typed.
+// Logs in with a key's file or with the keys of ssh-agent, never with anything typed.
 #ifndef MUSTER_AGENTS_HOSTS_SSH_AUTH_H_
 #define MUSTER_AGENTS_HOSTS_SSH_AUTH_H_
 

@@ -21,7 +21,7 @@ class SshCall {
   // A call without a request runs nothing; it only wants the connection.
   explicit SshCall(std::optional<ExecRequest> request, absl::Duration timeout)
       : request_(std::move(request)), deadline_(SteadyNow() + timeout) {}
-  // A call that nobody waits for: `on_finish` gets the answer, on the thread of SshLink.
+  // Makes a call that nobody waits for: `on_finish` gets the answer, on the thread of SshLink.
   SshCall(ExecRequest request, std::function<void(const absl::StatusOr<ExecResult>&)> on_finish)
       : request_(std::move(request)),
         deadline_(absl::InfiniteDuration()),

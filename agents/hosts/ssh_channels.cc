@@ -56,7 +56,7 @@ bool SshChannels::has_room() const {
     ++calls;
     if (channel.call->request()->talk != nullptr) ++talks;
   }
-  // Talks last; what ends soon has its turn beside them.
+  // Talks last, and what ends soon has its turn beside them.
   return refused_.empty() && calls < std::max(limit_, talks + 1);
 }
 

@@ -1,5 +1,5 @@
-// All commands that run over one session: their channels, their time-outs, and the session's signs
-// of life.
+// Runs all commands of one session: their channels, their time-outs, and the session's signs of
+// life.
 //
 // Owner: the thread of SshLink. Nothing here waits.
 #ifndef MUSTER_AGENTS_HOSTS_SSH_CHANNELS_H_

@@ -41,7 +41,7 @@ struct SshConfig {
 
   // A TCP connection to one host. Login nodes are near or down.
   absl::Duration connect_timeout = absl::Seconds(10);
-  // Banner and key exchange; a busy login node takes seconds.
+  // Banner and key exchange take seconds on a busy login node.
   absl::Duration handshake_timeout = absl::Seconds(20);
   // All keys of an agent together.
   absl::Duration auth_timeout = absl::Seconds(20);
@@ -67,9 +67,9 @@ struct SshConfig {
 
 inline constexpr size_t kMaxLoginHosts = 16;
 
-// "HOST", "HOST:PORT", "[V6]" or "[V6]:PORT".
+// Reads "HOST", "HOST:PORT", "[V6]" or "[V6]:PORT".
 absl::StatusOr<LoginHost> ParseLoginHost(std::string_view text);
-// "HOST[:PORT],..." in order.
+// Reads "HOST[:PORT],..." in order.
 absl::StatusOr<std::vector<LoginHost>> ParseLoginHosts(std::string_view text);
 // INVALID_ARGUMENT names the setting and the remedy.
 absl::Status CheckSshConfig(const SshConfig& config);

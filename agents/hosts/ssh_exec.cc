@@ -25,7 +25,7 @@ constexpr int kQuietRoundTrips = 2;
 // many of sshd's reads.
 constexpr int kMaxRoundTrips = 64;
 
-// A payload of a status: the name of the output that was too long.
+// This payload of a status names the output that was too long.
 constexpr char kTooLongOutput[] = "muster.dev/too-long-output";
 constexpr char kStdout[] = "stdout";
 

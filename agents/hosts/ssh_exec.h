@@ -1,4 +1,4 @@
-// One command on one channel of a session, driven in small steps that never wait.
+// Runs one command on one channel of a session, driven in small steps that never wait.
 //
 // Owner: the thread of SshLink.
 #ifndef MUSTER_AGENTS_HOSTS_SSH_EXEC_H_
@@ -46,8 +46,8 @@ bool IsStdoutTooLong(const absl::Status& status);
 
 class SshExec {
  public:
-  // The call's progress. kRefused: the host grants no further channel now; nothing was started.
-  // kTooLong: an output is over its limit; the program still runs.
+  // Tells the call's progress. kRefused: the host grants no further channel now; nothing was
+  // started. kTooLong: an output is over its limit; the program still runs.
   enum class State { kOpening, kRunning, kEnded, kTooLong, kRefused };
 
   // `session` and `request` must outlive this object. A null request opens a channel and closes it
@@ -63,7 +63,7 @@ class SshExec {
   bool has_channel() const { return channel_ != nullptr; }
   // The script runs.
   bool has_begun() const { return stdout_.has_begun(); }
-  // The script's process, which leads a process group; 0: not known yet.
+  // Returns the script's process, which leads a process group; 0 if it is not known yet.
   int pid() const;
   // The program has ended: what it wrote is on its way, and no more is waited for.
   void Drain();

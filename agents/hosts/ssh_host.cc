@@ -1,4 +1,4 @@
-// SshHost's programs; its files are in script_host.h.
+// Runs SshHost's programs; its files are in script_host.h.
 #include "agents/hosts/ssh_host.h"
 
 #include <array>
@@ -17,7 +17,7 @@ constexpr size_t kQuotedBytes = 1000;
 // Room for what our scripts' tools may complain about.
 constexpr size_t kScriptStderrBytes = 1 << 20;
 
-// sshd names these; of any other signal it does not say which it was.
+// sshd names these; for any other signal it does not say which it was.
 int SignalNumber(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, int>, 13> kSignals = {{{"ABRT", SIGABRT},
                                                                           {"ALRM", SIGALRM},

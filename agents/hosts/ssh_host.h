@@ -36,7 +36,7 @@ class SshHost : public ScriptHost {
   absl::Status Connect() { return link_.Connect(); }
   // Every call under way, and every later one, is answered with UNAVAILABLE. Once.
   void Stop() { link_.Stop(); }
-  // The host that is connected to, "name:port"; empty: none.
+  // Returns the host that is connected to, "name:port"; empty if there is none.
   std::string host_in_use() const { return link_.host_in_use(); }
 
   std::string Name() const override;

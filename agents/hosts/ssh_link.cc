@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kStops[] = "the agent stops";
 
-// A payload of a status: the time as absl writes durations.
+// This payload of a status has the time as absl writes durations.
 constexpr char kNextAttempt[] = "muster.dev/next-attempt";
 
 // It is long enough for all hosts to be tried, each in all its steps.

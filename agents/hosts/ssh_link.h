@@ -1,4 +1,4 @@
-// A lasting connection to the first of several login hosts that can be reached.
+// Keeps a lasting connection to the first of several login hosts that can be reached.
 //
 // One thread owns the connection and everything on it; callers hand it commands and wait. A
 // connection that is lost answers the commands that it carried with UNAVAILABLE (nobody knows how
@@ -34,8 +34,8 @@ class SshLink {
   explicit SshLink(SshConfig config);
   // Every command under way is answered with UNAVAILABLE.
   ~SshLink();
-  // The same before its end, for those who wait for an answer: from now on there is none but
-  // UNAVAILABLE. Once.
+  // Ends it early for those who wait for an answer, who get only UNAVAILABLE from now on.
+  // Once.
   void Stop();
   SshLink(const SshLink&) = delete;
   SshLink& operator=(const SshLink&) = delete;
@@ -51,10 +51,10 @@ class SshLink {
   void Start(ExecRequest request, std::function<void(const absl::StatusOr<ExecResult>&)> on_finish);
   // Something was said in a talk.
   void Wake() { wakeup_.Set(); }
-  // Connects unless that is done. Besides UNAVAILABLE: FAILED_PRECONDITION (host key, key file,
-  // agent) and PERMISSION_DENIED (login refused), which need the operator.
+  // Connects unless that is done. Besides UNAVAILABLE, errors are FAILED_PRECONDITION (host key,
+  // key file, agent) and PERMISSION_DENIED (login refused), which need the operator.
   absl::Status Connect();
-  // The host that is connected to, "name:port"; empty: none.
+  // Returns the host that is connected to, "name:port"; empty if there is none.
   std::string host_in_use() const;
 
  private:

@@ -39,7 +39,7 @@ Owned<BIGNUM> NumberOf(std::string_view bytes) {
                                  static_cast<int>(bytes.size()), nullptr));
 }
 
-// A positive number: one whose first bit is set gets a zero byte in front.
+// Writes a positive number, with a zero byte in front if its first bit is set.
 std::string WireInteger(const BIGNUM* number) {
   std::string bytes(static_cast<size_t>(BN_num_bytes(number)), '\0');
   BN_bn2bin(number, reinterpret_cast<unsigned char*>(bytes.data()));

@@ -1,4 +1,4 @@
-// RSA keys that sign with SHA-2, as RFC 8332 wants it: OpenSSH 8.8 and later refuse SHA-1, and
+// Signs by RSA keys with SHA-2, as RFC 8332 wants it: OpenSSH 8.8 and later refuse SHA-1, and
 // libssh2 1.10 knows nothing else.
 #ifndef MUSTER_AGENTS_HOSTS_SSH_RSA_KEY_H_
 #define MUSTER_AGENTS_HOSTS_SSH_RSA_KEY_H_

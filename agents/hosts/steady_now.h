@@ -1,4 +1,4 @@
-// Time for deadlines and intervals: since some moment, by a clock that nobody sets.
+// Gives the time for deadlines and intervals: since some moment, by a clock that nobody sets.
 #ifndef MUSTER_AGENTS_HOSTS_STEADY_NOW_H_
 #define MUSTER_AGENTS_HOSTS_STEADY_NOW_H_
 

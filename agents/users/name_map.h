@@ -1,5 +1,5 @@
-// Files that an operator keeps, of lines "NAME: WHAT", in which the first line that fits a name
-// says what it is.
+// Reads files that an operator keeps, of lines "NAME: WHAT", in which the first line that fits a
+// name says what it is.
 #ifndef MUSTER_AGENTS_USERS_NAME_MAP_H_
 #define MUSTER_AGENTS_USERS_NAME_MAP_H_
 
@@ -18,8 +18,8 @@ struct MapLine {
   std::string right;
 };
 
-// The line of that number; nothing: it is empty, or begins with '#'. The last colon parts it.
-// INVALID_ARGUMENT: it is none of that `form`.
+// Reads the line of that number; nothing if it is empty, or begins with '#'. The last colon parts
+// it. INVALID_ARGUMENT: it is none of that `form`.
 absl::StatusOr<std::optional<MapLine>> ParseMapLine(std::string_view text, size_t number,
                                                     std::string_view form);
 
