@@ -24,7 +24,7 @@ std::string ProductOf(const nlohmann::json& card) {
        {"Card Series", "Card series", "Device Name", "Card Model", "Card model", "GFX Version"}) {
     std::string text = agents::TextOf(agents::Member(card, key));
     if (text.empty() || text == "N/A" || text.starts_with("0x")) continue;
-    // "Navi 31 [Radeon RX 7900 XT/7900 XTX]": the chip, and what is sold.
+    // "Navi 31 [Radeon RX 7900 XT/7900 XTX]" names the chip, and what is sold.
     const size_t open = text.find('[');
     const size_t close = text.find(']', open);
     if (close != std::string::npos) text = text.substr(open + 1, close - open - 1);

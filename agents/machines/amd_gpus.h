@@ -14,7 +14,7 @@ namespace muster::machines {
 // The words of the question, after the program's name.
 std::vector<std::string> RocmSmiArguments();
 
-// Its answer: {"card0": {"Card Series": "AMD Instinct MI300X", "Unique ID": "0x..."}, ...}, with
+// Its answer is {"card0": {"Card Series": "AMD Instinct MI300X", "Unique ID": "0x..."}, ...}, with
 // warnings for people before it. Names of keys differ between versions. A GPU is called as
 // ROCR_VISIBLE_DEVICES calls it: by its unique id, or by its number if it has none.
 // INVALID_ARGUMENT quotes what cannot be read.

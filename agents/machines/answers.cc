@@ -152,7 +152,7 @@ void AddNode(const Load& load, uint32_t index, v1::ClusterDetails* details) {
   for (const std::string& label : host.config.labels) node->add_features(label);
 }
 
-// Hosts that are one: what it has is counted, and given to runs, for each of its names.
+// Tells of hosts that are one: what it has is counted, and given to runs, for each of its names.
 std::vector<v1::ClusterIssue> IssuesOfTwins(const Load& load) {
   std::map<std::string, std::vector<std::string>> names;  // by the way there
   for (const HostView& host : load.hosts) {

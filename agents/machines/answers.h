@@ -26,7 +26,7 @@ inline constexpr char kPlannedRun[] = "plan-1-1";
 ContainerRuntime ContainersOf(const Load& load);
 v1::Inventory InventoryOf(const Load& load, const std::string& identity);
 v1::ClusterDetails DetailsOf(const Load& load);
-// Two lines for each host over SSH: the way there, and what it has.
+// Returns two lines for each host over SSH: the way there, and what it has.
 v1::ClusterChecks CheckHosts(const Load& load);
 
 // `spec` is what Launch would write down, `waiting` how many runs wait that are not held, `wait`
@@ -36,12 +36,12 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
                     const Request& request, const Ledger& ledger, size_t waiting,
                     absl::Duration wait, std::string_view place);
 
-// The plan of a job that no machine could be given: `why` names the field.
+// Returns the plan of a job that no machine could be given; `why` names the field.
 v1::JobPlan PlanRefusal(const std::string& why);
 
 // ---- the agent's own machine
 
-// `supervisor`: whether it can be started. Looks at the directory's disk, and writes there.
+// `supervisor` says whether it can be started. Looks at the directory's disk, and writes there.
 v1::ClusterChecks CheckMachine(const Machine& machine, const std::string& runs_directory,
                                const absl::Status& supervisor);
 

@@ -16,7 +16,7 @@ inline int64_t NowMicroseconds() {
   return static_cast<int64_t>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
 }
 
-// The time since some moment that nobody moves; for waits.
+// Returns the time since some moment that nobody moves; for waits.
 inline int64_t SteadyMilliseconds() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

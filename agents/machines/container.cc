@@ -47,7 +47,7 @@ bool IsShellName(std::string_view name) {
          std::all_of(name.begin(), name.end(), is_good);
 }
 
-// "registry/repository:tag" as enroot has it: "docker://registry#repository:tag".
+// Writes "registry/repository:tag" as enroot has it: "docker://registry#repository:tag".
 std::string EnrootImage(const std::string& image) {
   const size_t slash = image.find('/');
   if (slash == std::string::npos) return "docker://" + image;
@@ -73,7 +73,7 @@ Words LimitOptions(const ContainerRequest& request) {
   Words options;
   if (request.memory_bytes > 0) {
     const std::string bytes = std::to_string(request.memory_bytes);
-    // The limit of memory and swap together: no swap.
+    // The limit is that of memory and swap together, which leaves no swap.
     options = {"--memory=" + bytes, "--memory-swap=" + bytes};
   }
   if (request.cores > 0) options.push_back("--cpus=" + std::to_string(request.cores));
@@ -110,8 +110,8 @@ ContainerPlan PlanOfDaemon(const ContainerRequest& request) {
   return plan;
 }
 
-// The line of an answer that begins with one of these; empty: there is none. A tool's warnings
-// stand in other lines.
+// Returns the line of an answer that begins with one of these; empty if there is none. A tool's
+// warnings stand in other lines.
 std::string LineOf(const std::string& answer, const Words& beginnings) {
   for (const std::string& line : LinesOf(answer)) {
     for (const std::string& beginning : beginnings) {

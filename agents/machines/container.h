@@ -22,8 +22,8 @@ inline constexpr char kDocker[] = "docker";
 inline constexpr char kEnroot[] = "enroot";
 inline constexpr char kApptainer[] = "apptainer";
 
-// Files in a run's directory: the script, the tool's answer about its image, and the containers
-// that may be there, as "TOOL NAME" in each line.
+// These files are in a run's directory: the script, the tool's answer about its image, and the
+// containers that may be there, as "TOOL NAME" in each line.
 inline constexpr char kEnterFile[] = "enter";
 inline constexpr char kContainerLogFile[] = "container-log";
 inline constexpr char kContainersFile[] = "containers";
@@ -81,9 +81,9 @@ Words RemovalOf(std::string_view tool, const std::string& name);
 // it is there.
 Words ListingOf(std::string_view tool, const std::string& name);
 
-// The script: variables and directory first, then its arguments as a program, which gets the TERM
-// that the script gets. Names that no shell can export are left out. `is_first`: it is process 1,
-// which has no default for TERM.
+// Returns the script: variables and directory first, then its arguments as a program, which gets
+// the TERM that the script gets. Names that no shell can export are left out. `is_first`: it is
+// process 1, which has no default for TERM.
 std::string EnterScript(const Words& environment, const std::string& working_directory,
                         bool is_first);
 

@@ -21,9 +21,9 @@
 namespace muster::machines {
 namespace {
 
-// The time between two looks at a tool: podman and docker take a second or less.
+// Two looks at a tool are this far apart: podman and docker take a second or less.
 constexpr int kRoundMs = 10;
-// Bytes that are read of a tool's output: ten thousand names.
+// This many bytes are read of a tool's output: ten thousand names.
 constexpr size_t kMaxSaidBytes = 1 << 20;
 
 bool IsOver(const RemovalPatience& patience) {
@@ -46,7 +46,7 @@ pid_t Spawn(const Words& words, int output) {
   return error == 0 ? pid : -1;
 }
 
-// Returns whether it has ended well, in time, and what it said. In processes that reap their
+// Returns whether it has ended well, in time, and what it said. It serves processes that reap their
 // children by number; a supervisor's family reaps all (Supervisor::FinishTool).
 bool RunTool(const Words& words, const RemovalPatience& patience, std::string* said) {
   const hosts::Fd output(memfd_create("said", MFD_CLOEXEC));

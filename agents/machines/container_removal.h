@@ -14,7 +14,7 @@ namespace muster::machines {
 // The name that the containers of a run begin with.
 std::string ContainerPrefix(std::string_view run_key);
 
-// The time that all tools together may take: docker's waits for its daemon.
+// Bounds the time that all tools together may take: docker's waits for its daemon.
 struct RemovalPatience {
   int64_t until_ms = 0;                     // by SteadyMilliseconds
   const std::atomic<bool>* stop = nullptr;  // set: no longer

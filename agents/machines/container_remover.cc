@@ -14,7 +14,7 @@ namespace {
 // Patience with the removal of one run's containers. podman and docker take a second or less, on a
 // host under load several.
 constexpr int64_t kPatienceMs = 20'000;
-// The pause after a try that failed, for all runs: mostly the tool is at fault.
+// All runs pause this long after a try that failed, because mostly the tool is at fault.
 constexpr std::chrono::seconds kRetry(5);
 
 }  // namespace

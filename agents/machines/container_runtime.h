@@ -21,7 +21,7 @@ struct ContainerRuntime {
   std::string why = {};   // likewise
 };
 
-// The tool that is wanted, or the first that answers of podman, docker, enroot and apptainer.
+// Finds the tool that is wanted, or the first that answers of podman, docker, enroot and apptainer.
 // UNAVAILABLE: the host could not be asked.
 absl::StatusOr<ContainerRuntime> FindContainerRuntime(const std::string& wanted, hosts::Host& host);
 

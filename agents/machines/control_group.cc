@@ -20,14 +20,14 @@ namespace {
 
 // The files of a group are short, except for the list of its processes.
 constexpr size_t kMaxFileBytes = 1 << 20;
-// The period over which the kernel counts a group's use of its cores: its own default.
+// The kernel counts a group's use of its cores over this period, its own default.
 constexpr uint64_t kPeriodUs = 100'000;
-// Tries to remove a group: a killed process needs a moment to be gone. 2 s in all; only a process
-// that hangs in the kernel takes longer.
+// Tries to remove a group: a killed process needs a moment to be gone. That is 2 s in all; only a
+// process that hangs in the kernel takes longer.
 constexpr int kRemoveRounds = 200;
 constexpr int kRemoveRoundMs = 10;
-// Memory that the kernel takes from a limit at a time, 64 pages: a process may be ended so far
-// below the limit.
+// The kernel takes memory from a limit 64 pages at a time, so a process may be ended so far below
+// the limit.
 constexpr int64_t kChargedAtOnce = 256 << 10;
 constexpr char kOomKill[] = "oom_kill ";
 constexpr char kGroupPrefix[] = "muster-run-";
@@ -61,8 +61,8 @@ bool Contains(const std::vector<std::string>& words, std::string_view word) {
 
 bool MayMakeIn(const std::string& directory) { return access(directory.c_str(), W_OK) == 0; }
 
-// The path of this process's group in the hierarchy of that controller ("": that of cgroup v2), as
-// the kernel says it: "4:cpu,cpuacct:/a/b" in each line.
+// Returns the path of this process's group in the hierarchy of that controller ("" for cgroup
+// v2's), as the kernel says it: "4:cpu,cpuacct:/a/b" in each line.
 std::string OwnGroup(const std::string& lines, std::string_view controller) {
   for (const std::string& line : LinesOf(lines)) {
     const size_t first = line.find(':');

@@ -3,7 +3,7 @@
 // Groups are made only where this process may make them: below the group of a service that was
 // given its own (cgroup v2: the service's processes are in a group named muster-agent, as systemd's
 // DelegateSubgroup= has it, and the group above is theirs), else at the top, where only root may.
-// On cgroup v1 also below a group named muster, which an operator may have given away.
+// On cgroup v1 they are also below a group named muster, which an operator may have given away.
 //
 // Uses nothing but the standard library: the supervisor links it.
 #ifndef MUSTER_AGENTS_MACHINES_CONTROL_GROUP_H_
@@ -21,8 +21,8 @@ namespace muster::machines {
 
 // The group of a service's own processes, beside which runs have theirs.
 inline constexpr char kServiceGroup[] = "muster-agent";
-// A file in a run's directory: the directories of its groups, one in each line; written before the
-// groups are made.
+// This file in a run's directory has the directories of its groups, one in each line; it is written
+// before the groups are made.
 inline constexpr char kGroupsFile[] = "groups";
 
 // The places in which groups are made.
@@ -31,7 +31,7 @@ struct GroupPlaces {
   std::string memory = {};  // a directory; empty: nowhere
   std::string cores = {};
 };
-// `root`: where the kernel shows groups. `own`: what it says of the groups of this process.
+// `root` is where the kernel shows groups. `own`: what it says of the groups of this process.
 GroupPlaces FindGroupPlaces(const std::string& root = "/sys/fs/cgroup",
                             const std::string& own = "/proc/self/cgroup");
 
@@ -41,7 +41,7 @@ struct GroupLimits {
   uint32_t cores = 0;
 };
 
-// The groups of one run: one, or on cgroup v1 one for memory and one for cores.
+// Holds the groups of one run: one, or on cgroup v1 one for memory and one for cores.
 class RunGroup {
  public:
   RunGroup() = default;
@@ -54,7 +54,7 @@ class RunGroup {
   static std::vector<std::string> DirectoriesOf(const GroupPlaces& places, const std::string& name,
                                                 const GroupLimits& limits);
 
-  // All that the limits ask for, or nothing: "", or what could not be done with which file.
+  // Makes all that the limits ask for, or nothing; returns "", or what failed with which file.
   std::string Make(const GroupPlaces& places, const std::string& name, const GroupLimits& limits);
 
   // A process that writes "0" to each of these is in the group, and so is what it starts.

@@ -17,7 +17,7 @@ namespace muster::machines {
 // An errno value, not 0.
 absl::Status FileError(int error, std::string_view what, std::string_view path);
 
-// The content; nothing if there is no such file.
+// Returns the content; nothing if there is no such file.
 absl::StatusOr<std::optional<std::string>> LoadFile(const std::string& path, size_t max_bytes);
 
 // Makes or replaces a small file; content and name are on disk when it returns OK.

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The longest sleep of the threads while nobody waits; somebody who comes wakes them.
+// The threads sleep at most this long while nobody waits; somebody who comes wakes them.
 constexpr std::chrono::hours kIdle(1);
 
 FilesNews NewsOf(const FilesLane::Task& task, const absl::Status& status) {

@@ -36,15 +36,15 @@ inline v1::StateReason FetchesFiles() {
                               {.detail = "its files are being fetched"});
 }
 
-// Two threads: one run's files are copied while another's are fetched, and a job with few files
-// does not wait for one with many.
+// There are two threads, so that one run's files are copied while another's are fetched, and a job
+// with few files does not wait for one with many.
 inline constexpr size_t kFilesThreads = 2;
 // The patience of a turn that does not ask the broker.
 inline constexpr absl::Duration kNoPatience = -absl::InfiniteDuration();
-// The pause before the next turn of a run whose files did not come: short, because the turn itself
+// A run whose files did not come has its next turn after this. It is short, because the turn itself
 // waits for the broker; a damaged file ends it early.
 inline constexpr absl::Duration kFetchRetry = absl::Seconds(2);
-// The pause before the next turn of a run whose files had no room: soon enough for people who make
+// A run whose files had no room has its next turn after this: soon enough for people who make
 // some.
 inline constexpr absl::Duration kRoomRetry = absl::Seconds(5);
 

@@ -16,8 +16,8 @@ namespace muster::machines {
 // The agent has four threads for each.
 inline constexpr size_t kMaxHosts = 128;
 
-// Numbers of GPUs and their types (in any case), in the order of the devices, as a tool such as
-// nvidia-smi numbers them: 0, 1, ...
+// Holds numbers of GPUs and their types (in any case), in the order of the devices, as a tool such
+// as nvidia-smi numbers them: 0, 1, ...
 using GpuCounts = std::vector<std::pair<std::string, uint32_t>>;
 
 struct HostConfig {

@@ -1,5 +1,5 @@
-// The words between the agent and muster-supervisor on a host over SSH: a frame for each command,
-// and one for each answer, in any order.
+// Defines the words between the agent and muster-supervisor on a host over SSH: a frame for each
+// command, and one for each answer, in any order.
 //
 // Uses nothing but the standard library: the supervisor links it.
 #ifndef MUSTER_AGENTS_MACHINES_HOST_FRAMES_H_

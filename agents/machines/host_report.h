@@ -45,7 +45,7 @@ struct HostReport {
   static std::optional<HostReport> Decode(std::string_view bytes);
 };
 
-// Exit codes of the host commands; what is wrong is on standard error.
+// These are exit codes of the host commands; standard error says what is wrong.
 inline constexpr int kHostDone = 0;
 inline constexpr int kHostFailed = 1;  // and nothing was started
 

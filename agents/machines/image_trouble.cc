@@ -26,9 +26,9 @@ constexpr std::array kRefusals = {
     Sign{"error code: 403", v1::FAILURE_CODE_IMAGE_ACCESS_DENIED},
     Sign{"invalid reference format", v1::FAILURE_CODE_IMAGE_NAME_INVALID}};
 
-// The registry does not answer, or limits how much is pulled. Sources: Go's net and net/http, which
-// podman, docker and apptainer use, curl, which enroot does, and the registries' own answers. No
-// name of an image has a blank in it.
+// The registry does not answer, or limits how much is pulled. The sources are Go's net and
+// net/http, which podman, docker and apptainer use, curl, which enroot does, and the registries'
+// own answers. No name of an image has a blank in it.
 constexpr std::array<std::string_view, 28> kRegistrys = {"toomanyrequests: ",
                                                          "Too Many Requests",
                                                          "too many requests",

@@ -13,7 +13,7 @@ struct ImageTrouble {
   v1::FailureCode code = v1::FAILURE_CODE_IMAGE_UNAVAILABLE;
 };
 
-// `words`: those of podman, docker, enroot or apptainer.
+// `words` are those of podman, docker, enroot or apptainer.
 ImageTrouble ExplainImageTrouble(std::string_view words);
 
 }  // namespace muster::machines

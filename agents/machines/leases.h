@@ -1,5 +1,5 @@
-// The leases of the runs of a machines cluster: the agent's side of the file that supervisors read
-// (agents/core/lease_file.h).
+// Writes the leases of the runs of a machines cluster: the agent's side of the file that
+// supervisors read (agents/core/lease_file.h).
 #ifndef MUSTER_AGENTS_MACHINES_LEASES_H_
 #define MUSTER_AGENTS_MACHINES_LEASES_H_
 
@@ -13,11 +13,11 @@
 
 namespace muster::machines {
 
-// The longest time that a process of a run lives after the end of its lease: its supervisor looks
-// once in kLeaseLookMs, gives the program the grace, and KILL takes kLeaseKillTimeMs. A renewal
-// that reaches the file late, because the agent was stopped between its decision and the writing,
-// makes the lease longer by at most kLeaseClockSkewMs. `clocks`: the number of clocks that agent
-// and supervisor have, 1 or 2; two of them differ by as much again.
+// Returns the longest time that a process of a run lives after the end of its lease: its supervisor
+// looks once in kLeaseLookMs, gives the program the grace, and KILL takes kLeaseKillTimeMs. A
+// renewal that reaches the file late, because the agent was stopped between its decision and the
+// writing, makes the lease longer by at most kLeaseClockSkewMs. `clocks` is the number of clocks
+// that agent and supervisor have, 1 or 2; two of them differ by as much again.
 absl::Duration FenceDelay(absl::Duration cancel_grace, int clocks);
 
 // Returns the path of a lease's file on a host where a run has that directory: in the directory of

@@ -1,4 +1,4 @@
-// The hosts of a machines cluster, and who has what of them, at some moment just past.
+// Describes the hosts of a machines cluster, and who has what of them, at some moment just past.
 #ifndef MUSTER_AGENTS_MACHINES_LOAD_H_
 #define MUSTER_AGENTS_MACHINES_LOAD_H_
 

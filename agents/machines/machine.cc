@@ -104,7 +104,7 @@ void WarnOfTooMuch(const HostConfig& config, Machine* machine) {
   }
 }
 
-// `cores`: that it tells. Returns false if neither machine nor operator tell cores and memory.
+// `cores` says that it tells. Returns false if neither machine nor operator tell cores and memory.
 bool TellCapacity(const HostConfig& config, uint32_t cores, hosts::Host& host, Machine* machine) {
   machine->capacity.cores = WithinQuota(cores, host);
   machine->capacity.memory_bytes = CountMemory(host);

@@ -1,5 +1,5 @@
-// The backend for plain machines: the one that the agent runs on, or several hosts over SSH
-// (remote/).
+// Implements the backend for plain machines: the one that the agent runs on, or several hosts over
+// SSH (remote/).
 //
 // It has a queue for the machine's cores, memory and GPUs, by priority and then first come, first
 // served. A run starts when everything that it asks for is free; scheduling/cluster_queue.h says
@@ -65,7 +65,7 @@ struct MachinesConfig {
   std::vector<HostConfig> hosts = {};
   // Reads the hosts again, to see which are cordoned now.
   std::function<absl::StatusOr<std::vector<HostConfig>>()> read_hosts = {};
-  // The directory in which each host has one of its own: absolute. Empty: .muster in the user's
+  // The absolute directory in which each host has one of its own. Empty: .muster in the user's
   // home.
   std::string host_directory = {};
   // Runs on a host that has been silent for this long are LOST.

@@ -1,5 +1,5 @@
-// The agent's own machine as the place of all runs: no SSH, and records that the agent shares with
-// the supervisors themselves (run_records.h).
+// Makes the agent's own machine the place of all runs: no SSH, and records that the agent shares
+// with the supervisors themselves (run_records.h).
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -139,7 +139,7 @@ class OwnMachine : public Places {
   // The run enters the queue, or waits for its files first. `assignment`: null if nobody has it any
   // more; it brings nothing then.
   void Enqueue(const RunSpec& spec, bool held, const agent::v1::Assignment* assignment);
-  // The user of a run; without a name: the agent's own.
+  // Returns the user of a run, who has no name if it is the agent's own.
   RunUser UserOf(const agent::v1::Assignment& assignment) const;
   // Makes the run's own directory, for whoever runs its programs, and what Muster puts there.
   absl::Status PrepareUserDirectory(const RunSpec& spec, bool has_files, hosts::Host* host) const;

@@ -49,7 +49,7 @@ class Places {
   virtual v1::ClusterChecks Check() const = 0;
   // Returns whether hosts have come, gone or changed since the last call.
   virtual bool TakeNews() { return false; }
-  // The host that has what runs leave, which lives as long as this; null: this machine.
+  // Returns the host that has what runs leave, which lives as long; null means this machine.
   virtual hosts::Host* output_host() = 0;
 
   // ---- jobs

@@ -1,5 +1,5 @@
-// A process that cannot be mistaken for another one: pids are used again, a pid with its start time
-// is not.
+// Names a process that cannot be mistaken for another one: pids are used again, a pid with its
+// start time is not.
 //
 // Uses nothing but the standard library: the supervisor links it.
 #ifndef MUSTER_AGENTS_MACHINES_PROCESS_ID_H_

@@ -11,8 +11,8 @@
 
 namespace muster::machines {
 
-// The supervisors of this user that live now, by directory: what their runs' claims say, or would
-// say if they were still there.
+// Lists the supervisors of this user that live now, by directory: what their runs' claims say, or
+// would say if they were still there.
 std::map<std::string, Claim> ListSupervisors();
 
 // Kills every process that has this variable, "NAME=value", in its environment.

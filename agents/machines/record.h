@@ -1,4 +1,4 @@
-// A list of named texts, as the agent and a run's supervisor exchange them in small files.
+// Holds a list of named texts, as the agent and a run's supervisor exchange them in small files.
 //
 // The form on disk: NAME '=' VALUE NUL for each, then "end" NUL. A file without that last word is
 // not whole and decodes to nothing, so that a record that is still being written, or was cut by a
@@ -22,7 +22,7 @@ class Record {
   void Add(std::string_view name, std::string_view value);
   void Add(std::string_view name, int64_t value);
 
-  // The first value of that name; empty or 0 if there is none.
+  // Returns the first value of that name; empty or 0 if there is none.
   std::string Text(std::string_view name) const;
   int64_t Number(std::string_view name) const;
   bool Has(std::string_view name) const;

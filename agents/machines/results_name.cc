@@ -12,7 +12,7 @@
 namespace muster::machines {
 namespace {
 
-// The time for the list of the files alone: people wait for the answer.
+// The list of the files alone may take this time, because people wait for the answer.
 constexpr absl::Duration kAnswerPatience = absl::Seconds(2);
 constexpr char kField[] = "results_directory";
 

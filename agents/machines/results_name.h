@@ -1,5 +1,5 @@
-// The name of the directory of results in the working directory of a job that names none, where the
-// job may bring along something else.
+// Names the directory of results in the working directory of a job that names none, where the job
+// may bring along something else.
 #ifndef MUSTER_AGENTS_MACHINES_RESULTS_NAME_H_
 #define MUSTER_AGENTS_MACHINES_RESULTS_NAME_H_
 

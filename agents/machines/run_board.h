@@ -20,7 +20,7 @@ namespace muster::machines {
 // once.
 inline constexpr absl::Duration kFullReportInterval = absl::Seconds(2);
 
-// The reason of the first run in a queue, which waits for `what`: "2 cores".
+// Returns the reason of the first run in a queue, which waits for `what`: "2 cores".
 v1::StateReason WaitsFor(const std::string& what);
 // The reason of runs that start only after the broker has said which ones are still wanted.
 v1::StateReason AwaitsBroker();

@@ -20,8 +20,8 @@ inline constexpr std::string_view kCudaVariable = "CUDA_VISIBLE_DEVICES";
 inline constexpr std::string_view kHipVariable = "HIP_VISIBLE_DEVICES";
 inline constexpr std::string_view kRocrVariable = "ROCR_VISIBLE_DEVICES";
 
-// Everything but these: a few variables of the agent's own environment (`base`, e.g.
-// PATH and HOME), then what distributed programs read, then the user's, which win.
+// Returns everything but these: a few variables of the agent's own environment (`base`, e.g. PATH
+// and HOME), then what distributed programs read, then the user's, which win.
 std::map<std::string, std::string> RunEnvironment(const agent::v1::Assignment& assignment,
                                                   const std::string& cluster,
                                                   const std::string& run_directory,
@@ -42,9 +42,9 @@ std::map<std::string, std::string> BaseEnvironmentOfUser();
 // The names of the node's GPUs as the machine has them now, with commas.
 std::string DeviceNames(const Capacity& capacity, const NodeAllocation& node);
 
-// "NAME=value" for the variables above, for the command alone: a run sees no GPU that it did not
-// ask for. AMD's runtime takes away what ROCR_VISIBLE_DEVICES does not name, and HIP numbers the
-// rest anew, by either of the other two.
+// Returns "NAME=value" for the variables above, for the command alone: a run sees no GPU that it
+// did not ask for. AMD's runtime takes away what ROCR_VISIBLE_DEVICES does not name, and HIP
+// numbers the rest anew, by either of the other two.
 std::vector<std::string> DeviceVariables(const Capacity& capacity, const NodeAllocation& node);
 
 }  // namespace muster::machines

@@ -37,7 +37,7 @@ class RunLayout {
   uploads::JobFiles* const files_;
   const std::string layouts_directory_;
   const std::string runs_directory_;
-  // One copy at a time: each is measured against what the one before has left of the disk.
+  // One copy at a time, as each is measured against what the one before left of the disk.
   Mutex copying_;
 };
 

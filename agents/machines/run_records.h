@@ -76,7 +76,7 @@ struct RunSpec {
   uint64_t memory_bytes = 0;
   std::string gpu_type;
   uint32_t gpu_millis = 0;  // thousandths: a share of one GPU, or whole ones
-  // The limits that the supervisor enforces where it can; 0: no limit.
+  // The limits that the supervisor enforces where it can; 0 means no limit.
   uint64_t memory_limit_bytes = 0;
   uint32_t core_limit = 0;
   // The program of the run.
@@ -85,12 +85,12 @@ struct RunSpec {
   std::vector<std::string> setup_words;
   std::vector<std::string> command_words;
   std::vector<std::string> environment;  // "NAME=value", all of it but the secrets
-  // The job's secrets as "NAME=value": variables, and files in the run's directory. The supervisor
-  // takes them out of the file once the run has ended.
+  // The job's secrets as "NAME=value", for variables and for files in the run's directory. The
+  // supervisor takes them out of the file once the run has ended.
   std::vector<std::string> secrets;
   std::vector<std::string> secret_files;
   std::string working_directory;
-  // The tool of its container (container.h); no tool: it has none.
+  // The tool of its container (container.h); no tool if it has none.
   std::string container_tool;
   std::string image;
   std::vector<std::string> mounts;
@@ -123,7 +123,7 @@ struct ExitRecord {
   };
   // The reason that the supervisor ended the run, if it did.
   enum class Cause { kNone, kTimeLimit, kCanceled, kTerminated, kLeaseEnded };
-  // The step that failed with `error`. kImage: `path` has what the container's tool said.
+  // The step that failed with `error`. With kImage, `path` has what the container's tool said.
   enum class Step { kFiles, kWorkingDirectory, kProgram, kProcess, kImage };
 
   Phase phase = Phase::kCommand;
@@ -157,7 +157,7 @@ struct ExitRecord {
 struct Claim {
   ProcessId owner;      // the supervisor, or the agent that canceled the run in its queue
   std::string devices;  // the GPUs' indexes with commas, as the agent gave them
-  // The time since 1970 of a claim that keeps the run from ever starting: no other file is needed
+  // The time since 1970 of a claim that keeps the run from ever starting; no other file is needed
   // to tell its end. 0: the owner has the run.
   int64_t closed_us = 0;
 

@@ -25,8 +25,8 @@ struct ProcessSignal {
 // end of "the signal was not sent: ...".
 std::string SignalRun(const std::string& directory, const ProcessSignal& signal);
 
-// The words of that as a command of muster-supervisor, and the way back: "signal DIRECTORY NUMBER
-// first|all".
+// Write that as a command of muster-supervisor, "signal DIRECTORY NUMBER first|all", and read
+// it.
 std::vector<std::string> SignalWords(const std::string& directory, const ProcessSignal& signal);
 std::optional<ProcessSignal> ParseSignalWords(const std::vector<std::string>& words);
 

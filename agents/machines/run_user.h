@@ -1,5 +1,5 @@
-// The user that a run's programs run as, if that is not the agent's, and what is done as that user:
-// by muster-run-as (agents/run_as), which runs a program as another user and does nothing else.
+// Knows the user that a run's programs run as, if not the agent's, and acts as that user by
+// muster-run-as (agents/run_as), which runs a program as another user and does nothing else.
 //
 // Uses nothing but the standard library: the supervisor links it.
 #ifndef MUSTER_AGENTS_MACHINES_RUN_USER_H_
@@ -43,8 +43,8 @@ struct RunUser {
 // Returns what the run's directory says; nothing: its programs are the agent's.
 std::optional<RunUser> ReadRunUser(const std::string& directory);
 
-// Time for a command: it handles few files. A user who stops what runs as them holds up their
-// machine for no longer.
+// A command has this time, since it handles few files. A user who stops what runs as them holds up
+// their machine for no longer.
 inline constexpr int kUserCommandMs = 10'000;
 
 // Runs a command of muster-supervisor as the user to its end. Returns its exit code; -1: it could
@@ -63,7 +63,7 @@ bool RemoveUserSecrets(const std::string& directory, const RunUser& user);
 
 // Removes what the run's directory says of the user, whose directory is gone.
 void ForgetUser(const std::string& directory);
-// Time for the files of a run that never began; what is left then is left to keep_work.
+// The files of a run that never began have this time; keep_work gets what is left then.
 inline constexpr int kUserRemovalMs = 2000;
 
 // Removes the user's directory of a run, and then what the run's directory says of it.

@@ -1,4 +1,4 @@
-// The users of this machine that jobs run as, if they run as their users.
+// Finds the users of this machine that jobs run as, if they run as their users.
 //
 // Any thread may use it.
 #ifndef MUSTER_AGENTS_MACHINES_RUN_USERS_H_

@@ -27,8 +27,8 @@ int WriteAll(int fd, std::string_view content) {
   return 0;
 }
 
-// A name that no other process, and no earlier one with this pid, is in the middle of using: what
-// is there is replaced.
+// Returns a name that no other process, and no earlier one with this pid, is in the middle of
+// using; what is there is replaced.
 std::string TemporaryName(const std::string& path) {
   return path + "." + std::to_string(getpid()) + "." + std::to_string(gettid()) + ".tmp";
 }

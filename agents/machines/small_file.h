@@ -1,5 +1,5 @@
-// Whole small files, with errors as errno values (0: none). Uses nothing but the standard library:
-// the supervisor links it.
+// Reads and writes whole small files, with errors as errno values (0 means none). Uses nothing but
+// the standard library: the supervisor links it.
 #ifndef MUSTER_AGENTS_MACHINES_SMALL_FILE_H_
 #define MUSTER_AGENTS_MACHINES_SMALL_FILE_H_
 
@@ -11,7 +11,7 @@
 
 namespace muster::machines {
 
-// EFBIG: it is longer than max_bytes.
+// Returns EFBIG if it is longer than max_bytes.
 int ReadSmallFile(const std::string& path, size_t max_bytes, std::string* content);
 
 // Makes the file or replaces its content; on failure the file may be there in part.

@@ -28,7 +28,7 @@ namespace {
 constexpr uint64_t kWakeupId = 0;
 constexpr uint64_t kInotifyId = 1;
 constexpr uint64_t kFirstSupervisorId = 2;
-// Events taken at once; more come with the next Wait.
+// At most this many events are taken at once; more come with the next Wait.
 constexpr int kMaxEvents = 256;
 // The longest time that fits into the argument of epoll_wait; an idle scheduler that looks up once
 // an hour costs nothing.
@@ -98,7 +98,7 @@ absl::StatusOr<pid_t> Supervisors::Start(const std::string& run_key, const std::
 
 absl::Status Supervisors::Adopt(const std::string& run_key, const std::string& directory,
                                 const ProcessId& process) {
-  // First the handle, then the look: what the look sees is what the handle holds.
+  // The handle comes first, then the look, so that what the look sees is what the handle holds.
   hosts::Fd pidfd(process.pid > 0 ? hosts::PidfdOpen(process.pid) : -1);
   if (!pidfd.valid() || Identify(process.pid) != process) {
     return absl::NotFoundError(fmt::format("process {} is gone", process.pid));

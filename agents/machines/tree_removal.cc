@@ -20,8 +20,8 @@
 namespace muster::machines {
 namespace {
 
-// Directories that are open at a time, each by one descriptor: a tenth of what a process may have
-// by default. Deeper directories come to the top first.
+// At most this many directories are open at a time, each by one descriptor: a tenth of what a
+// process may have by default. Deeper directories come to the top first.
 constexpr size_t kMaxOpenDirectories = 100;
 // Bounds the kernel's information about an open file, which is some lines.
 constexpr size_t kMaxFileInfoBytes = 64 << 10;
@@ -124,8 +124,8 @@ class Remover {
     }
   }
 
-  // A descriptor of a directory on the mount, only to be looked at. Its owner, who is who asks, may
-  // have closed it, as caches of packages are: it is opened to him.
+  // Returns a descriptor of a directory on the mount, only to be looked at. Its owner, who is who
+  // asks, may have closed it, as caches of packages are: it is opened to him.
   hosts::Fd Grasp(int parent, const std::string& name) {
     hosts::Fd found(openat(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!found.valid()) {

@@ -26,8 +26,8 @@ struct TreeRemoval {
 std::optional<uint64_t> MountOf(int file);
 
 // Removes `name` in the open directory, and all below if it is a directory, as far as that is of
-// `mount`. Links are not followed. Until `until_ms`, by SteadyMilliseconds, but one entry at least;
-// what is left then is gone on with by another call. `path`: of the directory, to be told.
+// `mount`. Links are not followed. It works until `until_ms`, by SteadyMilliseconds, but removes
+// one entry at least; another call does the rest. `path`: of the directory, to be told.
 TreeRemoval RemoveTree(int directory, const std::string& path, const std::string& name,
                        uint64_t mount, int64_t until_ms);
 

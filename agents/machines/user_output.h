@@ -1,7 +1,7 @@
-// The host that has what runs leave, if they run as their users: logs and records are the agent's,
-// results are read as the user whose run wrote them. The results of a run have a path of their own
-// here, below the run's directory, because a run may name any directory as the one of its results,
-// also another user's.
+// Serves as the host that has what runs leave, if they run as their users: logs and records are the
+// agent's, results are read as the user whose run wrote them. The results of a run have a path of
+// their own here, below the run's directory, because a run may name any directory as the one of its
+// results, also another user's.
 //
 // Any thread may use it.
 #ifndef MUSTER_AGENTS_MACHINES_USER_OUTPUT_H_

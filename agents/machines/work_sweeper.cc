@@ -18,12 +18,13 @@ namespace {
 constexpr int kSweepsInKeep = 10;
 constexpr absl::Duration kMinSweepInterval = absl::Seconds(1);
 constexpr absl::Duration kMaxSweepInterval = absl::Hours(1);
-// Time of one step: tens of thousands of files. On hosts over SSH a start may wait for it.
+// One step takes this time, for tens of thousands of files. On hosts over SSH a start may wait for
+// it.
 constexpr int kStepMs = 2000;
-// Interval between two reports of the same words; often enough for whoever looks at a log after a
+// The same words are reported this far apart: often enough for whoever looks at a log after a
 // change.
 constexpr int64_t kTellAgainMs = 3'600'000;
-// Words that are remembered: beyond them nothing is told until one is old enough.
+// This many words are remembered; beyond them nothing is told until one is old enough.
 constexpr size_t kMaxRemembered = 16;
 
 }  // namespace

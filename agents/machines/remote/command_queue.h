@@ -23,8 +23,8 @@ namespace muster::machines {
 // The runs that one command cleans up. It takes the host some tens of milliseconds. A queue of so
 // many does not wait for starts any longer.
 inline constexpr size_t kCleanBatch = 1000;
-// Clean-ups that a host which stays away can be behind with; the files of further ones stay on its
-// disk.
+// A host that stays away can be behind with this many clean-ups; the files of further ones stay on
+// its disk.
 inline constexpr size_t kMaxCleaning = 100'000;
 
 // The part of its files that was sent to the host.
@@ -102,7 +102,7 @@ class CommandQueue {
   std::optional<Layout> laying_out_;
   bool is_layout_wanted_ = false;  // of laying_out_
   bool is_swept_ = false;
-  // Directories; true: logs, too. Together at most kMaxCleaning.
+  // The directories; true stands for their logs, too. Together at most kMaxCleaning.
   std::map<std::string, bool> cleans_;
   std::map<std::string, bool> deferred_;
 };

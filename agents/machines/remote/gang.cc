@@ -17,7 +17,7 @@ namespace {
 using agents::Observation;
 
 constexpr uint64_t kMebibyte = 1 << 20;
-// The hosts that a reason names: it is one line for people.
+// A reason names at most this many hosts, because it is one line for people.
 constexpr size_t kMaxNamedHosts = 3;
 
 Witness WitnessOf(const std::string& run_key, const Rank& rank, absl::Time now) {

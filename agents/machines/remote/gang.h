@@ -59,7 +59,7 @@ agents::Observation GangEnd(const std::string& run_key, const std::vector<Rank>&
 // Returns the run's progress until then.
 agents::Observation GangProgress(const std::string& run_key, const std::vector<Rank>& ranks,
                                  absl::Time now);
-// The progress of a run that has not ended, as fields: if two are alike, there is no news.
+// Holds the progress of a run that has not ended, as fields: if two are alike, there is no news.
 struct ProgressFacts {
   size_t begun = 0;  // ranks
   size_t over = 0;
@@ -71,7 +71,7 @@ ProgressFacts FactsOf(v1::StateReason reason, const std::vector<Rank>& ranks);
 // hosts, and the part of the bytes that has come. `all_bytes`: 0 if nobody knows.
 v1::StateReason CopyingReason(const std::vector<std::string>& hosts, uint64_t bytes,
                               uint64_t all_bytes);
-// A run of which nobody knows whether it goes on: `why` says since when.
+// Reports a run of which nobody knows whether it goes on; `why` says since when.
 agents::Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,
                              const std::string& why, absl::Time now);
 

@@ -1,4 +1,4 @@
-// A lasting channel to a muster-supervisor on a host that serves the agent: a command and its
+// Keeps a lasting channel to a muster-supervisor on a host that serves the agent: a command and its
 // answer cost a round trip there, and neither a channel of SSH nor a shell of their own.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_HOST_CHANNEL_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_HOST_CHANNEL_H_
@@ -24,8 +24,8 @@ namespace muster::machines {
 // Any thread may use it.
 class HostChannel {
  public:
-  // `argv`: the supervisor there. The host outlives the channel. INVALID_ARGUMENT: it cannot be run
-  // anywhere; whether it runs, the first command says.
+  // `argv` starts the supervisor there. The host outlives the channel. INVALID_ARGUMENT: it cannot
+  // be run anywhere; whether it runs, the first command says.
   static absl::StatusOr<std::unique_ptr<HostChannel>> Open(hosts::SshHost* ssh,
                                                            std::vector<std::string> argv);
 

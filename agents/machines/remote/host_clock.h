@@ -13,7 +13,7 @@ class HostClock {
   void Hear(const HostReport& report, absl::Time asked, absl::Time answered);
   // Its times, as the agent's clock would have had them.
   void Correct(HostReport* report) const;
-  // Negative: it is behind. Zero as long as the way to the host explains all differences.
+  // Is negative if it is behind. Zero as long as the way to the host explains all differences.
   absl::Duration ahead() const { return ahead_; }
 
  private:

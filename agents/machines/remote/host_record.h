@@ -24,8 +24,8 @@ class HostRecord {
       : path_(directory + "/" + name), name_(std::move(name)) {}
 
   // Returns the resources of the host: its operator's present values, else its own last ones.
-  // Nothing if one of them is not known, as when the record is of another machine of that name.
-  // Errors: the record cannot be read, and the operator's word alone is not enough.
+  // Nothing if one of them is not known, as when the record is of another machine of that name. It
+  // returns an error if the record cannot be read, and the operator's word alone is not enough.
   absl::StatusOr<std::optional<Machine>> Recall(const HostConfig& config) const;
   // Writes the record if it has changed; it is on disk before the call returns.
   absl::Status Write(const HostConfig& config, const Machine& machine) const;

@@ -69,8 +69,8 @@ class HostRouter : public hosts::Host {
   // Asks one host. `question`: see HostLane.
   template <typename Answer, typename Ask>
   absl::StatusOr<Answer> AskOne(std::string_view path, std::string question, Ask ask);
-  // Asks each host for its own, and puts the answers where the questions were. `name`: the path of
-  // one of them, and words that tell it from all others.
+  // Asks each host for its own, and puts the answers where the questions were. `name` gives the
+  // path of one of them, and words that tell it from all others.
   template <typename Answer, typename Question, typename Naming, typename Ask>
   std::vector<absl::StatusOr<Answer>> AskMany(const std::vector<Question>& questions,
                                               const Naming& name, const Ask& ask);

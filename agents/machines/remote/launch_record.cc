@@ -42,7 +42,7 @@ absl::StatusOr<std::string> ReadRecordFile(const std::string& path, size_t max_b
   return std::move(*content).value_or("");
 }
 
-// "ORDER SIZE\n" and the message; what was cut by a power failure counts as absent.
+// Reads "ORDER SIZE\n" and the message; what was cut by a power failure counts as absent.
 void DecodeAssignment(const std::string& content, LaunchFiles* files) {
   const size_t line_end = content.find('\n');
   const std::vector<std::string> words =

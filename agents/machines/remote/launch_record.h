@@ -52,8 +52,8 @@ struct LaunchFiles {
   std::set<size_t> begun;
   std::map<size_t, v1::Failure> refused;
   absl::Time refused_at = absl::InfinitePast();  // the last one
-  // The time of the last word of one of the hosts that is written down here, or of the choice of
-  // the hosts.
+  // The time of the last word of a host that is written down here, or of the choice of the
+  // hosts.
   absl::Time last_word = absl::InfinitePast();
 };
 

@@ -19,7 +19,7 @@ absl::StatusOr<agent::v1::Assignment> OnHost(const agent::v1::Assignment& assign
                                              const std::string& cluster,
                                              const std::string& directory);
 
-// `addresses`: the addresses of the run's hosts, by rank. `assignment`: as OnHost returns it.
+// `addresses` are those of the run's hosts, by rank. `assignment`: as OnHost returns it.
 RunSpec RankSpec(const agent::v1::Assignment& assignment, const std::string& cluster,
                  const std::string& directory, size_t rank,
                  const std::vector<std::string>& addresses, const RunRules& rules);

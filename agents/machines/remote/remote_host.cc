@@ -16,7 +16,7 @@
 namespace muster::machines {
 namespace {
 
-// The pause after a report that came before its time and told nothing: its cause stays there, such
+// The pause after a report that came before its time and told nothing. Its cause stays there, such
 // as a later question of an agent that has the same cluster and name.
 constexpr absl::Duration kEarlyReportPause = absl::Milliseconds(100);
 // Bytes of a supervisor's words about a failure.
@@ -152,7 +152,7 @@ void RemoteHost::ReportLoop() {
       pause = kHostRetry;
       continue;
     }
-    // The same from one try to the next: what changes is in fields.
+    // The words are the same from one try to the next, because what changes is in fields.
     const std::string words = MessageOf(status);
     if (was_up || told != words) {
       LogEvent(spdlog::level::warn, "host_down",
@@ -173,7 +173,7 @@ void RemoteHost::ReportLoop() {
 absl::Status RemoteHost::Report(std::optional<HostIsUp> is_up) {
   const absl::Time asked = absl::Now();
   const absl::Duration began = hosts::SteadyNow();
-  // The first one at once: what the host has decides what is started there.
+  // The first report comes at once, because what the host has decides what is started there.
   const absl::Duration patience = is_up.has_value() ? absl::ZeroDuration() : kReportPatience;
   absl::StatusOr<Answer> answer = AskForReport(patience);
   if (!answer.ok()) return answer.status();

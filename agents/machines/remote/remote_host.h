@@ -1,11 +1,11 @@
-// One host over SSH: what the agent does there, and what it hears from there.
+// Works on one host over SSH: what the agent does there, and what it hears from there.
 //
-// Four threads: one asks for reports, which wait on the host until there is news, and prepares the
-// host at first (the supervisor's program, the directory, what it has); one gives the commands, one
-// after the other; one lays out what runs bring along before their starts are given, so that no
-// command waits for it; one sends leases. They tell the scheduler through a callback, from their
-// own threads. Another one, the lane's, reads files. Methods may be called from any thread, and
-// return at once.
+// It has four threads: one asks for reports, which wait on the host until there is news, and
+// prepares the host at first (the supervisor's program, the directory, what it has); one gives the
+// commands, one after the other; one lays out what runs bring along before their starts are given,
+// so that no command waits for it; one sends leases. They tell the scheduler through a callback,
+// from their own threads. Another one, the lane's, reads files. Methods may be called from any
+// thread, and return at once.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_HOST_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_HOST_H_
 
@@ -50,7 +50,7 @@ inline constexpr absl::Duration kCommandPatience = absl::Seconds(60);
 // The pause between two tries to reach a host.
 inline constexpr absl::Duration kHostRetry = absl::Seconds(1);
 
-// Hosts of an agent that are sent files at a time: each has a part of an archive and the names of
+// An agent sends files to this many hosts at a time: each has a part of an archive and the names of
 // all files in the agent's memory meanwhile, some 10 to 20 MiB.
 inline constexpr size_t kHostsSentTo = 4;
 
@@ -126,8 +126,8 @@ class RemoteHost {
   // Returns the lane that reads files. It outlives the host, and answers nothing then.
   std::shared_ptr<HostLane> lane() const { return lane_; }
 
-  // Reports tell of this run from the next question on, as long as it is not over. `directory`: the
-  // run's, there; it stays where it is when the host's own changes.
+  // Reports tell of this run from the next question on, as long as it is not over. `directory` is
+  // the run's, there; it stays where it is when the host's own changes.
   void Watch(const std::string& run_key, const std::string& directory, HostStage known);
   void Unwatch(const std::string& run_key);
 
@@ -254,7 +254,7 @@ class RemoteHost {
   // There, once prepared, if jobs may bring files.
   std::shared_ptr<uploads::HostTrees> trees_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Watched> watched_ ABSL_GUARDED_BY(mutex_);  // by run key
-  // Its number; a new one when more runs are watched.
+  // Its number, which is a new one when more runs are watched.
   int64_t question_ ABSL_GUARDED_BY(mutex_) = 1;
   int64_t told_ ABSL_GUARDED_BY(mutex_) = 1;  // the latest one that the host knows to come
   CommandQueue commands_ ABSL_GUARDED_BY(mutex_);

@@ -6,7 +6,7 @@
 namespace muster::machines {
 namespace {
 
-// A small file; the next renewal comes soon.
+// The file is small, and the next renewal comes soon.
 constexpr absl::Duration kLeasePatience = absl::Seconds(10);
 
 }  // namespace

@@ -57,8 +57,7 @@ StartDone RemoteHost::PrepareRank(const RankStart& start, bool* made_work) {
   return done;
 }
 
-// To be called only for a run without any sign of a start: one that has begun may have moved its
-// inputs.
+// Call it only for a run without any sign of a start: one that has begun may have moved its inputs.
 absl::Status RemoteHost::PrepareStart(const RankStart& start, std::optional<v1::Failure>* refused,
                                       bool* made_work) {
   // The default one is in the run's own directory, and made there.
@@ -177,8 +176,8 @@ StartDone RemoteHost::StartRank(const RankStart& start) {
   std::vector<std::string> words = {"start", start.directory, start.devices};
   words.insert(words.end(), start.device_variables.begin(), start.device_variables.end());
   done.status = RunSupervisor(std::move(words), start.spec.Encode(), kCommandPatience).status();
-  // The host has said that none of the run's processes lives, so that the copy is nobody's; another
-  // try takes it as it is.
+  // The host has said that none of the run's processes lives, so the copy is nobody's; another try
+  // takes it as it is.
   if (!done.status.ok() && !absl::IsUnavailable(done.status) && start.job->uploads_size() > 0)
     RemoveWork(start);
   return done;

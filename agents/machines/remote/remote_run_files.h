@@ -1,4 +1,4 @@
-// The files of runs on hosts over SSH, to be sent to people.
+// Reads the files of runs on hosts over SSH, to be sent to people.
 //
 // Each opening has a connection of its own to the host: what is copied, however large, holds up
 // neither the commands nor the logs of that host, nor does a host that hangs anything but its copy.

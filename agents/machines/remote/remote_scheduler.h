@@ -76,7 +76,7 @@ struct PlacedRun {
   bool cancel_asked = false;
 };
 
-// A run of which nobody wants to know any more; its output is where it was.
+// Describes a run of which nobody wants to know any more; its output is where it was.
 struct FinishedRun {
   std::string run_key;
   std::vector<PlacedRank> placement;
@@ -119,11 +119,11 @@ class RemoteScheduler : public RunScheduler {
     absl::Time down_since;      // steady; since then it has not reported
     bool has_reported = false;  // since it was down last
     std::string directory;      // there; empty: not known yet
-    // The last time that the host was seen, by the time of day; InfinitePast: never since the agent
-    // was started.
+    // The last time that the host was seen, by the time of day; InfinitePast if it was never seen
+    // since the agent was started.
     absl::Time last_seen = absl::InfinitePast();
     absl::Time last_report = absl::InfinitePast();  // likewise
-    // Steady; while start_trouble says why.
+    // By the steady clock; it holds while start_trouble says why.
     absl::Time no_starts_until = absl::InfinitePast();
     absl::Duration start_pause = absl::ZeroDuration();  // the last one
     HostRecord record;
@@ -152,7 +152,7 @@ class RemoteScheduler : public RunScheduler {
     std::optional<v1::StateReason> files_reason;
   };
 
-  // The place at which a rank gets a signal; `link`: null if the host is gone.
+  // Names the place at which a rank gets a signal; `link` is null if the host is gone.
   struct SignalPlace {
     std::string host;
     RemoteHost* link = nullptr;
@@ -201,7 +201,7 @@ class RemoteScheduler : public RunScheduler {
   void PauseStarts(size_t host, const std::string& why);
   void EndPauses();
   void GiveUpLostRuns();
-  // The host that keeps a run's end from being known; none: all answer.
+  // Returns the host that keeps a run's end from being known; none if all answer.
   std::optional<v1::StateReason> SilenceOf(const Active& run, absl::Time* since) const;
   void Publish();
   // Hosts have come, gone or changed.
@@ -262,15 +262,15 @@ class RemoteScheduler : public RunScheduler {
   std::vector<HostEntry> hosts_;
   std::map<std::string, WaitingRun> waiting_;  // by run key: those in the queue
   std::map<std::string, Active> active_;       // by run key
-  // The run, and the hosts that have yet to remove the files that only Muster needs; by run key.
-  // The agent's own record stays until then, too.
+  // Holds the run, and the hosts that have yet to remove the files that only Muster needs, by run
+  // key. The agent's own record stays until then, too.
   struct Cleaning {
     FinishedRun run;
     std::set<std::string> hosts;
   };
   std::map<std::string, Cleaning> cleaning_;
   std::deque<FinishedRun> finished_;  // the oldest first
-  // The hosts that have yet to remove the output; by run key. These are runs of hosts that are
+  // The hosts that have yet to remove the output, by run key. These are runs of hosts that are
   // away.
   std::map<std::string, std::set<std::string>> pruning_;
   bool is_working_ = false;                               // Start was called

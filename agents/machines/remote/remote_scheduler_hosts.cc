@@ -17,9 +17,9 @@ namespace {
 
 // Hosts are added and cordoned by hand; nobody waits for it longer than this.
 constexpr absl::Duration kFileInterval = absl::Seconds(5);
-// The pauses after a start that a host could not make, as with a full disk. The first is short, for
-// a trouble that passes by itself; the longest is the time that a mended host may stay without
-// runs.
+// These are the pauses after a start that a host could not make, as with a full disk. The first is
+// short, for a trouble that passes by itself; the longest is the time that a mended host may stay
+// without runs.
 constexpr absl::Duration kFirstStartPause = absl::Seconds(5);
 constexpr absl::Duration kMaxStartPause = absl::Minutes(5);
 // A run that so many hosts could not start may be the reason itself.

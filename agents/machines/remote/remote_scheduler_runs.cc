@@ -20,8 +20,8 @@
 namespace muster::machines {
 namespace {
 
-// The time between two tellings of the part of a run's files that has come to its hosts: each is an
-// event that the broker keeps.
+// The part of a run's files that has come to its hosts is told this often, because each telling is
+// an event that the broker keeps.
 constexpr absl::Duration kFilesReasonInterval = absl::Seconds(5);
 
 bool BringsFiles(const WaitingRun& what) {

@@ -1,7 +1,7 @@
 // Hosts over SSH as the places of runs.
 //
-// The same queue as on one machine, over all hosts; a run's nodes are on as many hosts, all or
-// none. On each host muster-supervisor does what the agent itself does on its own machine.
+// The queue is the same as on one machine, over all hosts; a run's nodes are on as many hosts, all
+// or none. On each host muster-supervisor does what the agent itself does on its own machine.
 #include <algorithm>
 #include <deque>
 #include <filesystem>
@@ -37,7 +37,7 @@ namespace {
 using agents::LaunchOutcome;
 using agents::RunHandle;
 
-// The time for the first answer of every host; slower hosts are down until they answer.
+// Every host has this time for its first answer; slower hosts are down until they answer.
 constexpr absl::Duration kFirstWord = absl::Seconds(20);
 
 // Returns the facts about a run that has its hosts. `handle`: null if nobody wants it.

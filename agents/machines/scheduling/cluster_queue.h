@@ -32,8 +32,8 @@
 
 namespace muster::machines {
 
-// Most hosts that one round looks at for runs behind the blocked one, counted for each kind of run:
-// keeps a round below 20 ms. Kinds of runs beyond that get their look in later rounds.
+// One round looks at this many hosts for runs behind the blocked one, counted for each kind of run,
+// which keeps a round below 20 ms. Kinds of runs beyond that get their look in later rounds.
 inline constexpr size_t kMaxBackfillLooks = 500'000;
 
 struct ReadyRun {
@@ -44,7 +44,7 @@ struct ReadyRun {
 // The run at the head of the queue that cannot start.
 struct BlockedRun {
   QueuedRun run;
-  // At the latest; InfiniteFuture: unknown.
+  // The latest start; InfiniteFuture if unknown.
   absl::Time start = absl::InfiniteFuture();
 };
 

@@ -1,5 +1,5 @@
-// Estimates how long a run that comes now would wait in a queue. A small value, so that it can be
-// asked beside the thread that owns the queue. Pure.
+// Estimates how long a run that comes now would wait in a queue. It is a small value, so that it
+// can be asked beside the thread that owns the queue. Pure.
 #ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_QUEUE_OUTLOOK_H_
 #define MUSTER_AGENTS_MACHINES_SCHEDULING_QUEUE_OUTLOOK_H_
 

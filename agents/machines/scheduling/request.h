@@ -16,15 +16,15 @@ namespace muster::machines {
 // Thousandths of a GPU in a whole one.
 inline constexpr uint32_t kWholeGpu = 1000;
 
-// The needs of a run: `nodes` times the rest, each node on a host of its own.
+// States the needs of a run: `nodes` times the rest, each node on a host of its own.
 struct Request {
   uint32_t nodes = 1;
   uint32_t cores = 0;
   uint64_t memory_bytes = 0;
   std::string gpu_type = {};  // lower case; empty: any, but of one type on all nodes
-  // Thousandths: less than kWholeGpu is a share of one device, else whole devices.
+  // Thousandths; less than kWholeGpu is a share of one device, else whole devices.
   uint32_t gpu_millis = 0;
-  // Names of hosts that the run must not use: earlier runs of the job failed there. In order.
+  // Names of hosts that the run must not use, as earlier runs of the job failed there. In order.
   std::vector<std::string> excluded_hosts = {};
 
   bool SharesGpu() const { return gpu_millis > 0 && gpu_millis < kWholeGpu; }
@@ -41,7 +41,7 @@ struct NodeAllocation {
   friend bool operator==(const NodeAllocation&, const NodeAllocation&) = default;
 };
 
-// The allocation of a run: its nodes by rank. Empty: nothing.
+// Holds the allocation of a run: its nodes by rank. Empty: nothing.
 struct Allocation {
   std::vector<NodeAllocation> nodes = {};
 

@@ -46,8 +46,8 @@ class Reservation {
   // For a request that does not fit into `room` now, but does once all occupants have ended.
   Reservation(const Request& request, const Room& room, const Occupants& occupants, absl::Time now);
 
-  // The latest time at which the run can start, if the occupants keep their limits; InfiniteFuture:
-  // it waits for occupants without a limit.
+  // Returns the latest time at which the run can start, if the occupants keep their limits;
+  // InfiniteFuture if it waits for occupants without a limit.
   absl::Time time() const { return time_; }
   // The room that other runs may take forever without delaying the reserved run.
   const Room& beside() const { return beside_; }

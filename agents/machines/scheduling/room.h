@@ -1,5 +1,5 @@
 // Counts the free resources on each host of a cluster: where a request fits, and the rest when it
-// has been taken. A value that is cheap to copy, so that "what if" is asked of a copy. Pure.
+// has been taken. It is a value that is cheap to copy, so that "what if" is asked of a copy. Pure.
 #ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_ROOM_H_
 #define MUSTER_AGENTS_MACHINES_SCHEDULING_ROOM_H_
 
@@ -72,7 +72,7 @@ class Room {
     }
     uint64_t FreeMemory() const { return used_memory >= memory ? 0 : memory - used_memory; }
   };
-  // The quality of a host for a node: less is better, and the first number that differs decides.
+  // Rates a host for a node: less is better, and the first number that differs decides.
   struct Score {
     uint64_t first = 0;
     uint64_t second = 0;

@@ -1,5 +1,5 @@
-// The runs that wait: those of a higher priority first, and the others in the order in which they
-// came. Runs that are held stand aside, in nobody's way. Pure; owned by one thread.
+// Orders the runs that wait: those of a higher priority first, and the others in the order in which
+// they came. Runs that are held stand aside, in nobody's way. Pure; owned by one thread.
 #ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_WAITING_RUNS_H_
 #define MUSTER_AGENTS_MACHINES_SCHEDULING_WAITING_RUNS_H_
 

@@ -29,8 +29,8 @@ std::string PathOf(const std::vector<std::string>& environment) {
   return kDefaultPath;
 }
 
-// The state that the child shares with its parent, which waits until the child has executed its
-// program or has given up.
+// The child shares this state with its parent, which waits until the child has executed its program
+// or has given up.
 struct Shared {
   const char* program;
   char* const* arguments;

@@ -27,7 +27,7 @@ struct ChildRequest {
 
 struct ChildStart {
   pid_t pid = -1;
-  // The error, if there is no child: errno, the call that failed, and its file. 0: there is a
+  // The error, if there is no child, as errno, the call that failed, and its file. 0: there is a
   // child.
   int error = 0;
   ExitRecord::Step step = ExitRecord::Step::kProgram;
@@ -38,8 +38,8 @@ struct ChildStart {
 // dies with this process.
 ChildStart StartChild(const ChildRequest& request);
 
-// The file that a shell would run for this word: itself if it has a '/', else the first program of
-// that name in `path` (absolute directories with colons). 0 and *found, or errno.
+// Finds the file that a shell would run for this word: itself if it has a '/', else the first
+// program of that name in `path` (absolute directories with colons). 0 and *found, or errno.
 int FindProgram(const std::string& word, const std::string& path, std::string* found);
 
 }  // namespace muster::machines

@@ -10,8 +10,8 @@
 namespace muster::machines {
 namespace {
 
-// Time for removing all containers that supervisors could not remove: the agent waits for a minute.
-// The others stay noted in the directories of their runs.
+// All containers that supervisors could not remove are removed within this time, as the agent waits
+// for a minute. The others stay noted in the directories of their runs.
 constexpr int kCleanRemovalMs = 20'000;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// All processes of the run: the children of this process, which as their subreaper inherits every
-// orphan among them.
+// Holds all processes of the run: the children of this process, which as their subreaper inherits
+// every orphan among them.
 #ifndef MUSTER_AGENTS_MACHINES_SUPERVISOR_FAMILY_H_
 #define MUSTER_AGENTS_MACHINES_SUPERVISOR_FAMILY_H_
 
@@ -35,8 +35,8 @@ class Family {
   // Reaps every child that has ended. Returns whether there are others.
   bool Reap();
   // Kills what is left, and what that leaves behind, until nothing is left. False: something would
-  // not die in time. `spared`: the child that is left alone, because it ends when all others have;
-  // -1: none. `kill_others`: kills what this process may not; null: there is no such thing.
+  // not die in time. `spared` is the child that is left alone, as it ends when all others have; -1
+  // if none. `kill_others`: kills what this process may not; null: there is no such thing.
   bool KillAll(pid_t spared = -1, const std::function<void()>& kill_others = nullptr);
 
  private:

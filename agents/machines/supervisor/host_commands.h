@@ -32,7 +32,7 @@ int StartCommand(const std::string& program, const std::string& directory,
 // Makes the run end: TERM to its supervisor; one that has not begun never will.
 int StopCommand(const std::string& directory);
 
-// Signals processes of the run; what keeps it from that is on standard error.
+// Signals processes of the run; standard error says what keeps it from that.
 int SignalCommand(const std::string& directory, const ProcessSignal& signal);
 
 // Writes a file of a lease (agents/core/lease_file.h) into this host's directory, in place of those
@@ -69,7 +69,7 @@ inline constexpr int64_t kAgentSilenceMs = 600'000;
 bool ReadSome(int fd, std::string* bytes);
 // False: nobody reads it any more.
 bool WriteAll(int fd, std::string_view bytes);
-// The name of a run's directory, which is the run's key; empty if the path cannot be one.
+// Returns the name of a run's directory, which is the run's key; empty if the path cannot be one.
 std::string RunKeyOf(const std::string& directory);
 
 }  // namespace muster::machines

@@ -1,4 +1,4 @@
-// muster-supervisor: runs one run of a machines cluster. Started by the agent, not by people.
+// muster-supervisor runs one run of a machines cluster. Started by the agent, not by people.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ int Serve(const std::string& program, const std::vector<std::string>& words) {
   return name == "old-work" ? Do(program, words, "") : -1;
 }
 
-// The descriptor to be told of the claim; the run does not inherit it.
+// Returns the descriptor to be told of the claim; the run does not inherit it.
 int ClaimedFd() {
   const char* text = getenv(muster::machines::kClaimedVariable);
   if (text == nullptr) return -1;
@@ -96,8 +96,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (const std::optional<int> code = muster::machines::UserCommand(words)) return *code;
   if (const int code = Serve(argc > 0 ? argv[0] : "", words); code >= 0) return code;
-  // First of all, for a supervisor that somebody has started by hand: a TERM that comes from now on
-  // is seen.
+  // This comes first of all, for a supervisor that somebody has started by hand: a TERM that comes
+  // from now on is seen.
   const int signal_fd = muster::machines::OpenSignals();
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "--help") {

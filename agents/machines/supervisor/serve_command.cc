@@ -27,7 +27,7 @@
 namespace muster::machines {
 namespace {
 
-// Bytes of a command's complaints; more of them helps nobody.
+// A command's complaints have at most this many bytes; more of them help nobody.
 constexpr size_t kMaxComplaintBytes = 4096;
 
 // A command that has a process of its own.

@@ -56,7 +56,7 @@ bool HasBegun(const std::string& directory) {
   return ListSupervisors().contains(directory);
 }
 
-// The supervisor, in this process: never returns.
+// Becomes the supervisor, in this process, and never returns.
 [[noreturn]] void BecomeSupervisor(const std::string& program, const std::string& directory,
                                    const std::string& devices,
                                    const std::vector<std::string>& variables, int claimed_fd) {

@@ -19,7 +19,7 @@
 namespace muster::machines {
 namespace {
 
-// The supervisor that has the run; nothing if none lives.
+// Returns the supervisor that has the run; nothing if none lives.
 std::optional<ProcessId> OwnerOf(const std::string& directory) {
   std::string bytes;
   ReadSmallFile(directory + "/" + kClaimFile, kMaxRecordBytes, &bytes);
@@ -32,7 +32,7 @@ std::optional<ProcessId> OwnerOf(const std::string& directory) {
 
 // Returns whether it was there.
 bool Terminate(const ProcessId& process) {
-  // First the handle, then the look: what the look sees is what the handle holds.
+  // The handle comes first, then the look, so that what the look sees is what the handle holds.
   const hosts::Fd pidfd(hosts::PidfdOpen(process.pid));
   return pidfd.valid() && Identify(process.pid) == process &&
          hosts::PidfdSendSignal(pidfd.get(), SIGTERM) == 0;

@@ -28,8 +28,8 @@
 namespace muster::machines {
 namespace {
 
-// A disk that hiccups at the end of a run must not cost its result: this many tries, this far
-// apart.
+// A disk that hiccups at the end of a run must not cost its result, so there are this many tries,
+// this far apart.
 constexpr int kExitTries = 30;
 constexpr unsigned kExitRetrySeconds = 1;
 // The agent's to read, and another user's to write to.

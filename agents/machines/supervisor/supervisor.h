@@ -20,7 +20,7 @@
 
 namespace muster::machines {
 
-// The variable that names a descriptor to which a byte is written once the run is claimed.
+// This variable names a descriptor to which a byte is written once the run is claimed.
 inline constexpr char kClaimedVariable[] = "MUSTER_SUPERVISOR_CLAIMED_FD";
 
 struct SupervisorArguments {
@@ -110,7 +110,7 @@ class Supervisor {
   void WriteStarted(pid_t pid);
   // Takes what muster-run-as has told of the program.
   void HearOfUserProgram();
-  // The end of the phase's program; `leader`: the child that it was started as.
+  // Returns the end of the phase's program; `leader` is the child that it was started as.
   std::optional<int> EndOf(pid_t leader) const;
   // Kills what the phase has left. False: something would not die.
   bool KillRest(pid_t leader);

@@ -22,14 +22,14 @@ namespace {
 
 // Removing a container takes a second; on a host under load it takes several.
 constexpr int64_t kToolPatienceMs = 60'000;
-// The time between two looks at a tool; a signal tells of its end.
+// Two looks at a tool are this far apart; a signal tells of its end.
 constexpr int64_t kToolRoundMs = 100;
 // Bytes of a tool's log, which has a line for each layer of an image.
 constexpr size_t kMaxToolLogBytes = 1 << 20;
 // Bytes for which an exit record has room.
 constexpr size_t kMaxQuotedBytes = 1000;
 
-// The value of a variable among "NAME=value"; empty if it is not there.
+// Returns the value of a variable among "NAME=value"; empty if it is not there.
 std::string ValueOf(const std::vector<std::string>& variables, std::string_view name) {
   for (const std::string& variable : variables) {
     if (variable.starts_with(name) && variable.size() > name.size() && variable[name.size()] == '=')
@@ -214,7 +214,7 @@ bool Supervisor::TellContainer(pid_t leader) {
 bool Supervisor::WasOom(const ContainerPlan& plan, pid_t leader) {
   // A process that was killed without a limit was killed for lack of memory on the machine.
   if (exit_.memory_limit_bytes == 0) return false;
-  // conmon notes it where it was started, also of a process that is not the container's first.
+  // conmon notes it where it was started, even for a process that is not the container's first.
   if (access(PathOf(kConmonOomFile).c_str(), F_OK) == 0) return true;
   if (plan.was_oom.empty() || !FinishTool(plan.was_oom, leader)) return false;
   std::string said;

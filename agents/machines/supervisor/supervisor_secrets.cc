@@ -1,5 +1,5 @@
-// The secrets of a run: on the disk until the run is claimed, in this process until the command has
-// them, and in files of the run until its end.
+// Handles the secrets of a run: on the disk until the run is claimed, in this process until the
+// command has them, and in files of the run until its end.
 #include <string.h>
 #include <unistd.h>
 

@@ -17,7 +17,7 @@ namespace {
 // More than muster-run-as ever says: a few lines.
 constexpr size_t kMaxReceivedBytes = 64 << 10;
 
-// The rest of the line behind the word and a blank; nothing: it begins with another word.
+// Returns the rest of the line behind the word and a blank; nothing if it begins with another word.
 std::optional<std::string> Behind(std::string_view word, const std::string& line) {
   if (!line.starts_with(word) || line.size() <= word.size()) return std::nullopt;
   return line.substr(word.size() + 1);

@@ -1,4 +1,4 @@
-// A program of the run that another user runs: the supervisor's side of muster-run-as, which is the
+// Runs a program of the run as another user: the supervisor's side of muster-run-as, which is the
 // child here, and the parent of the program. It tells over a socket what becomes of the program;
 // the end of the socket, also by the supervisor's own end, is the order to kill all that the
 // program has left.

@@ -33,10 +33,9 @@
 namespace muster::machines {
 namespace {
 
-// The time within which the end of a supervisor is noticed where the kernel has no pidfd (before
-// 5.3).
+// The end of a supervisor is noticed within this time where the kernel has no pidfd (before 5.3).
 constexpr int64_t kLookAgainMs = 1000;
-// Time for removing containers in one look, all of them together: as long as a report without news
+// One look removes containers for this long, all of them together: as long as a report without news
 // takes. The next one goes on with it.
 constexpr int kRemovalMs = 10'000;
 
@@ -46,7 +45,7 @@ bool IsAbsence(int error) {
   return error == ENOENT || error == ENOTDIR || error == EISDIR || error == ELOOP || error == EFBIG;
 }
 
-// A descriptor for each run that lives; what cannot be had is noticed when it is wanted.
+// Each run that lives has a descriptor; what cannot be had is noticed when it is wanted.
 void RaiseFileLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -115,7 +114,7 @@ class Watcher {
       latest_ = std::max(latest_, number);
       return;
     }
-    // One question at a time: the agent waits for its answer.
+    // There is one question at a time, because the agent waits for its answer.
     if (question_.has_value()) Answer(Look());
     question_ = {
         .id = request.id, .number = number, .until_ms = SteadyMilliseconds() + request.patience_ms};
@@ -141,7 +140,7 @@ class Watcher {
     return true;
   }
 
-  // Negative: it is not there yet, or is noticed late for lack of a watch.
+  // Returns a negative number if it is not there yet, or is noticed late for lack of a watch.
   int WatchDirectory(const std::string& directory) const {
     return inotify_add_watch(inotify_.get(), directory.c_str(),
                              IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
