@@ -26,8 +26,8 @@ std::string NewName(std::string_view first_run) {
   return fmt::format("{}{}{:08x}", first_run, kArrayMark, device());
 }
 
-// A list none of whose runs has files is one that was not removed in time. Not if it is new: files
-// that were lost in a power cut may be those of runs that are looked for.
+// A list none of whose runs has files was not removed in time if it is this old. A newer list
+// stays, because files that were lost in a power cut may be those of runs that are looked for.
 constexpr absl::Duration kOldList = absl::Hours(24);
 
 // Compares a task with an id.

@@ -1,5 +1,5 @@
-// The runs of a job array that were submitted together, as an array of Slurm's: which array, and
-// which of its tasks.
+// Handles the runs of a job array that were submitted together, as an array of Slurm's: which
+// array, and which of its tasks.
 //
 // A list of an array's runs is in run_dir/arrays, on disk before its submission; so whoever meets a
 // task knows its run, and whoever looks for a run knows the arrays that it may be in, whatever
@@ -30,8 +30,8 @@ class ArrayPaths {
   ArrayPaths(std::string_view runs_directory, std::string_view name)
       : list_(Directory(runs_directory) + "/" + std::string(name)) {}
 
-  // Its tasks, one a line, by their ids: "ID KEY", the key being its run's. Earlier releases wrote
-  // the key alone, and numbered the lines from 0.
+  // Its tasks, one a line, by their ids: "ID KEY", where the key is the run's. Earlier releases
+  // wrote the key alone, and numbered the lines from 0.
   const std::string& list() const { return list_; }
   // The files that Slurm writes for each task, each named by its id.
   std::string outputs() const { return list_ + ".out"; }
@@ -59,7 +59,7 @@ struct ArrayPlace {
 class Arrays {
  public:
   // `root_of` returns the directory that has the files of a run, and for its jobs a copy of the
-  // list; null: `runs_directory` itself. `host` must outlive this object.
+  // list; null stands for `runs_directory` itself. `host` must outlive this object.
   Arrays(std::string runs_directory, hosts::Host* host,
          std::function<std::string(const std::string& run_key)> root_of = nullptr)
       : runs_directory_(std::move(runs_directory)), host_(*host), root_of_(std::move(root_of)) {}
@@ -67,7 +67,7 @@ class Arrays {
   // Reads the lists. Call it until it returns OK, before the questions below.
   absl::Status Load();
   // Writes the list of a new array of at most contract::kMaxArrayTasks runs to the disk, and
-  // returns the array's name. `tasks`: the ids of its tasks, which rise, in the order of the runs.
+  // returns the array's name. `tasks` are the ids of its tasks, rising, in the order of the runs.
   absl::StatusOr<std::string> Add(const std::vector<std::string>& run_keys,
                                   const std::vector<uint32_t>& tasks);
 

@@ -224,9 +224,9 @@ std::vector<absl::Status> SlurmBackend::Forget(const std::vector<agents::RunHand
   return statuses;
 }
 
-// Files that the command left in its working directory are the user's; then the claim stays, too: a
-// stray job of the run that starts later must find it. Files that cannot be removed cost disk
-// space, not correctness.
+// Files that the command left in its working directory are the user's. Then the claim stays, too,
+// because a stray job of the run that starts later must find it. Files that cannot be removed cost
+// disk space, not correctness.
 absl::Status SlurmBackend::ForgetOfUser(const std::vector<agents::RunHandle>& runs) {
   std::vector<std::string> works;
   for (const agents::RunHandle& run : runs) works.push_back(PathsOf(run.run_key).work());

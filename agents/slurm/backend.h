@@ -187,10 +187,10 @@ class SlurmBackend : public agents::Backend {
                                                    const SubmitOutcome& submitted);
 
   // ---- look-up
-  // The run whose job is called so; the name itself if it is no task of an array that is known.
+  // Returns the run whose job is called so; the name itself if it is no known array's task.
   std::string RunOf(const std::string& name, const JobId& id) const;
-  // Asks for the whole queue. Tasks of Muster's that a list which was cut off may have are in it,
-  // in an unknown state.
+  // Asks for the whole queue. If the list was cut off, tasks of Muster's that it may have are in
+  // it, in an unknown state.
   absl::StatusOr<std::vector<QueueRow>> WholeQueue();
   // The whole queue, as it was at most a second ago and not before the last submission.
   absl::StatusOr<std::vector<QueueRow>> SharedQueue();
@@ -224,7 +224,7 @@ class SlurmBackend : public agents::Backend {
                const std::vector<agents::Observation>& observations);
   absl::StatusOr<Queue> AskQueue();
   void NoteWhatRuns(const std::vector<QueueRow>& rows, absl::Time now);
-  // Without jobs of users: their records do not decide, and each look would be a program of theirs.
+  // Leaves out jobs of users: their records do not decide, and each look would be theirs.
   void WatchRecords(bool active) { watcher_.SetActive(active && users_ == nullptr); }
   // Nothing: there is no record. An error: it is unknown whether there is one, or what it says.
   using MaybeRecord = absl::StatusOr<std::optional<ExitRecord>>;
@@ -247,8 +247,8 @@ class SlurmBackend : public agents::Backend {
   void DropVoidRecord(RunFacts* facts);
   void MarkSince(RunFacts* facts);
   void MarkLimit(const agents::RunHandle& run, RunFacts* facts);
-  // Bytes of memory that the run asks for on each node; 0: Slurm's own default, or it is counted
-  // otherwise.
+  // Returns the bytes of memory that the run asks for on each node; 0 if Slurm's own default holds,
+  // or it is counted otherwise.
   uint64_t MemoryLimitOf(const agents::RunHandle& run) const;
   void AskHistory(const std::vector<agents::RunHandle>& runs, absl::Time deadline,
                   std::vector<RunFacts>* facts);
@@ -282,7 +282,7 @@ class SlurmBackend : public agents::Backend {
                                               absl::Time deadline);
   void EndJobsOf(Scheduler* scheduler, const std::vector<JobToEnd>& jobs, absl::Time deadline,
                  std::map<std::string, absl::Status>* answers);
-  // `statuses`: what kept the user from ending them.
+  // `statuses` say what kept the user from ending them.
   void EndAsAgent(const std::vector<JobId>& ids, std::vector<absl::Status>* statuses);
   void EndStrays(std::vector<JobToEnd> strays, absl::Time deadline);
   // Takes the run's claim, so that no job of it can begin any more. Errors: a job has it, or it
@@ -309,7 +309,7 @@ class SlurmBackend : public agents::Backend {
   std::unique_ptr<uploads::HostTrees> trees_;
   ImageCache images_;
   RecordWatcher watcher_;
-  // The host that has what runs leave, to those who only have its paths; null: host_.
+  // The host that has what runs leave, for those who only have its paths; null means host_.
   std::unique_ptr<hosts::Host> output_host_;
 
   size_t next_shown_ = 0;  // the next job that slurmctld is asked about; Observe's own
@@ -328,8 +328,8 @@ class SlurmBackend : public agents::Backend {
   std::set<std::string> taken_limits_ ABSL_GUARDED_BY(mutex_);  // see LimitsFile
   size_t max_array_size_ ABSL_GUARDED_BY(mutex_) = 0;           // before it is known: no arrays
   bool has_containers_ ABSL_GUARDED_BY(mutex_) = false;         // srun has been seen to know them
-  // By time_: when the answer to the last submission came; see RunFacts::none_runs_for; and when
-  // that was last looked at.
+  // The times, by time_, when the answer to the last submission came (see RunFacts::none_runs_for),
+  // and when that was last looked at.
   absl::Time last_submit_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time none_runs_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   absl::Time none_runs_looked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
@@ -342,7 +342,7 @@ class SlurmBackend : public agents::Backend {
   // meanwhile wait for it.
   Mutex shared_queue_mutex_;
   std::vector<QueueRow> shared_queue_ ABSL_GUARDED_BY(shared_queue_mutex_);
-  // By time_; when it was asked for.
+  // The time, by time_, when it was asked for.
   absl::Time shared_queue_time_ ABSL_GUARDED_BY(shared_queue_mutex_) = absl::InfinitePast();
 };
 

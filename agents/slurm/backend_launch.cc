@@ -34,7 +34,8 @@ constexpr size_t kMaxUnlike = 8;
 // Bytes of one write, which is one request over SSH.
 constexpr size_t kMaxWriteBytes = 8 << 20;
 
-// The job array of which the run may be submitted as a task; nothing: it is a job of its own.
+// Returns the job array of which the run may be submitted as a task; nothing if it is a job of its
+// own.
 std::optional<uint64_t> ArrayOf(const agent::v1::Assignment& assignment) {
   if (!MayBeTask(assignment.spec())) return std::nullopt;
   return contract::ArrayNumber(assignment.job_id(), *contract::FindArrayTask(assignment.spec()));
@@ -49,7 +50,7 @@ bool GoesAlong(const agent::v1::Assignment& first, const agent::v1::Assignment& 
                            : !ArrayOf(next).has_value() && before < kMaxUnlike;
 }
 
-// The outcome of the runs behind one whose answer did not come: they would wait as long.
+// Returns the outcome of the runs behind one whose answer did not come, as they would wait as long.
 LaunchOutcome NotAsked() {
   return Deferred(
       absl::UnavailableError("not submitted yet: Slurm's answer about another run is unclear"));
@@ -101,7 +102,7 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchSettled(const agents::Assignments
   // The groups are in the order of their arrival.
   std::vector<std::vector<Fresh>> groups;
   for (size_t i = 0; i < assignments.size(); ++i) {
-    // Settings and limits change: only a run that Slurm does not have is measured by them.
+    // Settings and limits change, so only a run that Slurm does not have is measured by them.
     if (auto launched = FindLaunched(assignments[i]->run_key(), before[i]); launched.has_value()) {
       outcomes[i] = *std::move(launched);
       continue;
@@ -167,7 +168,8 @@ std::optional<LaunchOutcome> SlurmBackend::PrepareStorage(const agent::v1::Assig
       "not submitted, the job's data could not be looked at: {}", ToStd(status.message()))));
 }
 
-// Each launch anew: nothing of the run has begun that could have changed them.
+// This is done at each launch anew, because nothing of the run has begun that could have changed
+// them.
 std::optional<LaunchOutcome> SlurmBackend::LayOutFiles(const agent::v1::Assignment& assignment,
                                                        absl::Time deadline) {
   if (assignment.spec().uploads_size() == 0) return std::nullopt;
@@ -246,7 +248,7 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   return std::nullopt;
 }
 
-// `before`: the run's script, if there was a launch before this one.
+// `before` is the run's script, if there was a launch before this one.
 std::optional<LaunchOutcome> SlurmBackend::FindLaunched(
     const std::string& run_key, const absl::StatusOr<hosts::FileInfo>& before) {
   if (before.status().code() == absl::StatusCode::kNotFound) return std::nullopt;
@@ -343,7 +345,7 @@ absl::Status SlurmBackend::WriteRunFiles(std::vector<Fresh>* runs, const Submiss
   return host_->WriteMany(chunk);
 }
 
-// Slurm's answer; nothing if it was not asked, and the outcomes say why.
+// Returns Slurm's answer; nothing if it was not asked, and the outcomes say why.
 std::optional<SubmitOutcome> SlurmBackend::Submit(std::vector<Fresh>* part,
                                                   std::vector<LaunchOutcome>* outcomes) {
   std::vector<Fresh>& runs = *part;

@@ -1,4 +1,4 @@
-// Leases of runs: one file for all of them, beside their directories.
+// Keeps the leases of runs in one file for all of them, beside their directories.
 #include <cstdint>
 
 #include "absl/status/status.h"

@@ -17,7 +17,7 @@ using agents::LookupOutcome;
 
 // A claim holds one job id.
 constexpr size_t kMaxClaimBytes = 64;
-// Patience with a rename or a link in one directory; a longer wait means that the file server is
+// A rename or a link in one directory gets this time; a longer wait means that the file server is
 // stuck.
 constexpr absl::Duration kClaimTimeout = absl::Seconds(30);
 // A claim is written at once, and file servers show it within a minute; one that holds no id for
@@ -28,11 +28,11 @@ constexpr absl::Duration kLongestMemory = absl::Hours(24 * 30);
 // Clocks of the agent's host and of slurmctld differ by less, also after one was set by an hour.
 constexpr absl::Duration kClockSlack = absl::Hours(24);
 // The age of an answer that runs share. Hundreds of runs whose answers were lost are looked up in
-// one moment after a break: one squeue serves all.
+// one moment after a break, and one squeue serves all.
 constexpr absl::Duration kSharedAnswerAge = absl::Seconds(1);
 
-// The best of the jobs with the run's name: one that has not ended, then the lowest id. A
-// submission that was refused can leave a failed job that never had nodes; that is none of them.
+// Returns the best of the jobs with the run's name: one that has not ended, then the lowest id. A
+// submission that was refused can leave a failed job that never had nodes, which does not count.
 std::optional<JobId> BestInQueue(const std::vector<QueueRow>& rows) {
   const QueueRow* best = nullptr;
   for (const QueueRow& row : rows) {
@@ -54,7 +54,8 @@ std::optional<JobId> BestInHistory(const std::vector<HistoryRow>& rows) {
   return best;
 }
 
-// Slurm's number of the array that is called so, by any of its tasks; nothing if there is none.
+// Returns Slurm's number of the array that is called so, by any of its tasks; nothing if there is
+// none.
 template <typename Row>
 std::optional<uint64_t> NumberOf(const std::string& array, const std::vector<Row>& rows) {
   for (const Row& row : rows) {

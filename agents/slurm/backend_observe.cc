@@ -1,4 +1,4 @@
-// Observing all runs with one squeue, and with sacct for those that it does not list any more.
+// Observes all runs with one squeue, and with sacct those that it does not list any more.
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +18,7 @@
 namespace muster::slurm {
 namespace {
 
-// The most single jobs that slurmctld is asked about at a time, where there is no accounting.
+// slurmctld is asked about at most this many single jobs at a time, where there is no accounting.
 constexpr size_t kMaxShowJobs = 20;
 // The end of what Slurm wrote into the batch script's output.
 constexpr uint64_t kSlurmOutputBytes = 4096;
@@ -400,7 +400,7 @@ void SlurmBackend::AskAccounting(Scheduler* scheduler, const std::vector<RunFact
     run->history_answer = rows.ok() ? RunFacts::History::kAnswered : RunFacts::History::kNoAnswer;
     if (!rows.ok()) continue;
     for (const HistoryRow& row : *rows) {
-      // Ids wrap around: the name tells whether it is the same job.
+      // Ids wrap around, so the name tells whether it is the same job.
       if (row.job_id == run->job_id && RunOf(row.name, row.job_id) == run->run_key)
         run->history = row;
       if (HasEnded(row.state.phase) && IsTaskOfAny(run->run_key, {row.name}))

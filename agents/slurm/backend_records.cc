@@ -16,7 +16,7 @@
 namespace muster::slurm {
 namespace {
 
-// Exit records that are read together; one read holds 64 MiB at most.
+// At most this many exit records are read together; one read holds 64 MiB at most.
 constexpr size_t kMaxRecordsInRead = 1000;
 
 absl::StatusOr<std::optional<ExitRecord>> WholeRecord(std::string_view text) {

@@ -1,4 +1,4 @@
-// The users' rights to partitions: asked rarely, and anew before a job is refused for them.
+// Learns the users' rights to partitions: asked rarely, and anew before a job is refused for them.
 #include <pwd.h>
 #include <unistd.h>
 

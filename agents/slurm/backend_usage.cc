@@ -9,8 +9,8 @@
 namespace muster::slurm {
 namespace {
 
-// Ids wrap around: the name tells whether it is the same job. The list of an array's tasks may be
-// gone already, but arrays of Muster's do not have one id twice in the life of a run.
+// Ids wrap around, so the name tells whether it is the same job. The list of an array's tasks may
+// be gone already, but arrays of Muster's do not have one id twice in the life of a run.
 bool MayBeOf(const UsageRow& row, const std::string& run_key) {
   return row.job_id.task.has_value() ? IsArrayName(row.name) : row.name == run_key;
 }

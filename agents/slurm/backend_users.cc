@@ -1,4 +1,5 @@
-// Jobs that run as their users: whose a run is, and how Slurm and the host look to that user.
+// Handles jobs that run as their users: whose a run is, and how Slurm and the host look to that
+// user.
 #include <algorithm>
 #include <iterator>
 #include <utility>

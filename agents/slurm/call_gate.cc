@@ -16,7 +16,7 @@ constexpr absl::string_view kNoTurn = "muster/no-turn";
 
 // The time that a warning stays after its cause has ended.
 constexpr absl::Duration kWarned = absl::Minutes(10);
-// The longest interval that slurmctld's limit can cause; five times the default one.
+// slurmctld's limit can cause no longer interval than this, five times the default one.
 constexpr absl::Duration kLongestBackOff = absl::Minutes(1);
 
 bool IsPoll(CallKind kind) { return kind == CallKind::kObserve || kind == CallKind::kOther; }

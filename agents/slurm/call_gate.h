@@ -72,7 +72,7 @@ class CallGate {
   BackOff back_off_ ABSL_GUARDED_BY(mutex_);
   const Limit* given_up_at_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the last one without a turn
   absl::Time last_given_up_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  // The ends, by the time of day, of the times in which the issues of either are told.
+  // The times of day until which the issues of either are told.
   absl::Time held_back_until_ ABSL_GUARDED_BY(mutex_);
   absl::Time given_up_until_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> calls_ ABSL_GUARDED_BY(mutex_);

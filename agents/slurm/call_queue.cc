@@ -13,10 +13,10 @@ namespace {
 // other turn while there are cancels and holds, for a long row of those would otherwise let nothing
 // start.
 constexpr absl::Duration kPatience = absl::Seconds(20);
-// The longest time between two looks at the queue: with one call a minute they come as rarely as
+// Two looks at the queue are at most this far apart; with one call a minute they come as rarely as
 // this.
 constexpr absl::Duration kLongestInterval = absl::Minutes(1);
-// The part of the calls that goes to looks at the queue when no token is left: users wait to see
+// Looks at the queue get this part of the calls when no token is left, because users wait to see
 // their jobs.
 constexpr double kObserveShare = 0.25;
 // A look at the queue, and a question about the jobs that have left it.

@@ -22,12 +22,12 @@ enum class CallKind {
 
 class CallQueue {
  public:
-  // `per_minute`: the most calls in any 60 s. After a quiet minute a quarter of them may come at
+  // `per_minute` is the most calls in any 60 s. After a quiet minute a quarter of them may come at
   // once, and the others one by one. 0: no limit.
   explicit CallQueue(uint32_t per_minute);
 
   using Ticket = uint64_t;
-  // `since`: from when on it waits.
+  // `since` says from when on it waits.
   Ticket Join(CallKind kind, absl::Time since);
   // Returns whether it is this one's turn and there is a token; then both are gone from here.
   bool MayGo(Ticket ticket, absl::Time now);

@@ -23,10 +23,10 @@ namespace muster::slurm {
 
 // ---- the way to Slurm
 
-// Each login host; the first one that can be reached at all is the one that the agent uses.
+// Judges each login host; the agent uses the first one that can be reached at all.
 bool JudgeLogins(const hosts::LoginReport& report, agents::CheckList* checks);
 
-// Slurm's commands, by name: whether each can be run on `host`.
+// Judges Slurm's commands, by name: whether each can be run on `host`.
 bool JudgeCommands(const std::string& host,
                    const std::vector<std::pair<std::string, absl::Status>>& commands,
                    agents::CheckList* checks);
@@ -49,11 +49,11 @@ struct Access {
   ClusterSettings settings;  // the name is empty if nothing tells it
   // True if slurmctld refuses jobs of users who have no association; nothing: it is not told.
   std::optional<bool> needs_association;
-  // slurmctld's clock; nothing: it could not be read.
+  // slurmctld's clock; nothing if it could not be read.
   std::optional<absl::Time> controller_time;
   AskedBetween asked;
 };
-// `subject`: whose clock. `time`: what it showed; nothing: it could not be read.
+// `subject` says whose clock it is. `time`: what it showed; nothing: it could not be read.
 void JudgeClock(const std::string& subject, std::optional<absl::Time> time, AskedBetween asked,
                 agents::CheckList* checks);
 // The time at the head of scontrol show config (SLURM_TIME_FORMAT=%s).
@@ -61,11 +61,11 @@ std::optional<absl::Time> ControllerTime(std::string_view config);
 
 // ---- accounting
 
-// slurmdbd, by what it said about jobs (FAILED_PRECONDITION: no accounting is kept) and accounts.
+// Judges slurmdbd, by what it said about jobs (FAILED_PRECONDITION: no accounting) and accounts.
 bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts,
                      agents::CheckList* checks);
 
-// The rights of a user: one row of sacctmgr.
+// Holds the rights of a user, which are one row of sacctmgr.
 struct Association {
   std::string account;
   std::string partition;  // empty: any
@@ -76,7 +76,7 @@ struct Association {
 };
 std::vector<std::string> AssociationArguments(const ClusterSettings& settings,
                                               const std::string& user);
-// "/above/account/0-user/": the accounts in it.
+// Returns the accounts in "/above/account/0-user/".
 std::set<std::string> AccountsInLineage(std::string_view lineage);
 std::vector<Association> ParseAssociations(std::string_view output);
 // Returns whether slurmctld refuses jobs of users who have no association.
@@ -88,8 +88,8 @@ void JudgeAssociations(const std::string& user, const std::vector<Association>& 
 
 // The user who asks. Unknown fields are empty, and keep nobody out.
 struct Asker {
-  // Each account, with the names in a partition's list of accounts that stand for it: its own, and
-  // from Slurm 23 on those of the accounts above it.
+  // Maps each account to the names in a partition's list of accounts that stand for it: its own,
+  // and from Slurm 23 on those of the accounts above it.
   using Lines = std::map<std::string, std::set<std::string>>;
 
   std::set<std::string> groups;
@@ -99,19 +99,19 @@ struct Asker {
 };
 // Tells whether a list of accounts stands for those below them, too.
 bool ListsSubaccounts(const ClusterSettings& settings);
-// The accounts of these associations; none if there is one of which too little is known to say
-// which lists it is in.
+// Returns the accounts of these associations; none if too little is known of one to say which lists
+// it is in.
 Asker::Lines LinesOf(const std::vector<Association>& associations, bool lists_subaccounts);
 // Returns the limit of the partition that keeps the user out; empty: none does.
 std::string KeepsOut(const Partition& partition, const Asker& asker);
-// One line for each partition, and whether there is one for image conversions if that is named.
+// Gives one line for each partition, and says if there is one for image conversions if named.
 void JudgePartitions(const std::vector<Partition>& partitions, const std::vector<v1::Node>& nodes,
                      const Asker& asker, const std::string& conversion_partition,
                      agents::CheckList* checks);
 
 // ---- files
 
-// `setting`: its name. `written`: whether a file could be written and removed there.
+// `setting` is its name. `written`: whether a file could be written and removed there.
 void JudgeDirectory(std::string_view setting, const std::string& path, const absl::Status& written,
                     agents::CheckList* checks);
 

@@ -1,4 +1,4 @@
-// The way to Slurm: login hosts, commands, munge, slurmctld, clocks.
+// Checks the way to Slurm: login hosts, commands, munge, slurmctld, clocks.
 #include <algorithm>
 #include <utility>
 

@@ -14,7 +14,7 @@
 namespace muster::slurm {
 namespace {
 
-// The partitions that get a line each; a cluster with more gets one line for all.
+// So many partitions get a line each; a cluster with more gets one line for all.
 constexpr size_t kMaxPartitionLines = 64;
 
 std::set<std::string> Names(std::string_view list) {
@@ -104,7 +104,7 @@ bool JudgePartition(const Partition& partition, const NodeCount& count, const As
 
 }  // namespace
 
-// Slurm heeds no list of those who may not where there is one of those who may.
+// Slurm ignores the list of those who may not use a partition if there is a list of those who may.
 std::string KeepsOut(const Partition& partition, const Asker& asker) {
   struct Rule {
     std::string_view key;

@@ -15,8 +15,8 @@
 namespace muster::slurm {
 namespace {
 
-// Jobs in one scancel, which tells slurmctld about each by itself: 500 take it a quarter of a
-// second.
+// One scancel has at most this many jobs. It tells slurmctld about each by itself, and 500 take it
+// a quarter of a second.
 constexpr size_t kMaxJobsInCall = 500;
 
 std::string UnreachableHint(const absl::Status& status) {

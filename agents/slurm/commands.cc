@@ -55,7 +55,7 @@ std::map<std::string, std::string> OwnIdentity() {
   return Identity(found->pw_name, found->pw_dir);
 }
 
-// name:password:uid:gid:comment:home:shell
+// The line is name:password:uid:gid:comment:home:shell.
 absl::StatusOr<std::map<std::string, std::string>> ParseIdentity(std::string_view line) {
   std::vector<std::string> fields(1);
   for (const char c : Quotable(line)) {

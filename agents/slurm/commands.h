@@ -1,4 +1,4 @@
-// Slurm's commands: run in their turn, with a clean environment, and bounded.
+// Runs Slurm's commands in their turn, with a clean environment, and bounded.
 //
 // Any thread may use it.
 #ifndef MUSTER_AGENTS_SLURM_COMMANDS_H_
@@ -19,8 +19,8 @@
 
 namespace muster::slurm {
 
-// The error of a command that the host did not run, with these words. PERMISSION_DENIED: nothing
-// runs as its user; UNAVAILABLE otherwise.
+// Returns the error of a command that the host did not run, with these words. PERMISSION_DENIED:
+// nothing runs as its user; UNAVAILABLE otherwise.
 absl::Status CouldNotRun(const absl::Status& why, std::string_view words);
 
 class Commands {
@@ -38,8 +38,8 @@ class Commands {
   absl::StatusOr<hosts::CommandResult> Run(std::vector<std::string> argv);
   // Runs sbatch with the environment that the job is to have.
   absl::StatusOr<hosts::CommandResult> RunSbatch(std::vector<std::string> argv);
-  // The output of a command that succeeded; otherwise UNAVAILABLE with what it said, or
-  // that of CouldNotRun.
+  // Returns the output of a command that succeeded; otherwise UNAVAILABLE with what it said, or the
+  // error of CouldNotRun.
   absl::StatusOr<std::string> Ask(std::vector<std::string> argv);
 
   // Returns the environment that sbatch runs with, and passes on to the job. UNAVAILABLE: the host

@@ -75,8 +75,9 @@ absl::StatusOr<std::string> Mounts(const v1::JobSpec& spec, const RunPaths& path
   return mounts;
 }
 
-// Names whose values on the node win over an image's own and those of enroot's hook for PyTorch.
-// The command gets the job's variables in any case, from batch.sh; an entrypoint runs before that.
+// Returns names whose values on the node win over an image's own and those of enroot's hook for
+// PyTorch. The command gets the job's variables in any case, from batch.sh; an entrypoint runs
+// before that.
 absl::StatusOr<std::string> WinningVariables(const agent::v1::Assignment& assignment,
                                              std::string_view cluster, const RunPaths& paths) {
   const v1::JobSpec& spec = assignment.spec();

@@ -18,14 +18,14 @@ namespace muster::slurm {
 struct ContainerImage {
   // The value of --container-image.
   std::string image;
-  // The Slurm job that must have converted the image, or a later one; nothing: any whole file will
-  // do.
+  // The Slurm job that must have converted the image, or a later one; nothing if any whole file
+  // will do.
   std::optional<uint64_t> refreshed_by;
-  // The value of --container-image if there is no such file; empty: the run fails.
+  // The value of --container-image if there is no such file; the run fails if it is empty.
   std::string fallback;
 };
 
-// Pyxis' options of srun for a run with an image; --container-image is the first,
+// Returns Pyxis' options of srun for a run with an image; --container-image is the first,
 // --container-entrypoint the last, if it is there. `cluster_mounts` are directories that every
 // container of the cluster shows. INVALID_ARGUMENT names a mount that Pyxis has no way to write, or
 // an environment that is too large for it.

@@ -30,7 +30,7 @@ say_why() {
 
 if [[ ${3-} != refresh ]] && is_squashfs "$file"; then exit 0; fi
 say_why stopped "the conversion in Slurm job $SLURM_JOB_ID was stopped before it ended (by a cancel, its time limit or its node)"
-# Files left by conversions that were killed: no other one runs now.
+# Conversions that were killed left these files, and no other one runs now.
 rm -f -- "$file".partial.*
 if ! mkdir -p -- "$ENROOT_TEMP_PATH"; then
   say_why no_room "the node of the conversion, ${SLURMD_NODENAME:-}, has no room in ${ENROOT_TEMP_PATH%/*}"

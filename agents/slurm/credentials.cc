@@ -35,7 +35,7 @@ std::vector<std::string_view> SplitLine(std::string_view line) {
   }
 }
 
-// The host that an entry beginning on this line is for; nothing if none does.
+// Returns the host that an entry beginning on this line is for; nothing if none does.
 std::optional<std::string_view> HostOfLine(std::string_view line) {
   const std::vector<std::string_view> words = SplitLine(line);
   if (words.size() < 2 || words[0] != "machine") return std::nullopt;
@@ -49,7 +49,7 @@ bool ContinuesEntry(std::string_view line) {
   return !words.empty() && std::find(kRest.begin(), kRest.end(), words[0]) != kRest.end();
 }
 
-// name:password:uid:gid:comment:home:shell, of whoever commands run as there.
+// The line is name:password:uid:gid:comment:home:shell, of the user that commands run as there.
 absl::StatusOr<std::string> HomeOn(hosts::Host* host) {
   hosts::Command command;
   command.argv = {"/bin/sh", "-c", "getent passwd \"$(id -u)\""};

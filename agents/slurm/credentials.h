@@ -1,6 +1,6 @@
-// enroot's credentials for private registries: a file in netrc's form, in the home that the agent's
-// user has on the cluster. A secret is written into it and is never part of a message, a log or a
-// command line.
+// Keeps enroot's credentials for private registries: a file in netrc's form, in the home that the
+// agent's user has on the cluster. A secret is written into it and is never part of a message, a
+// log or a command line.
 #ifndef MUSTER_AGENTS_SLURM_CREDENTIALS_H_
 #define MUSTER_AGENTS_SLURM_CREDENTIALS_H_
 
@@ -30,22 +30,22 @@ struct Credential {
 // Fills in the user, and says what is wrong. INVALID_ARGUMENT never quotes the secret.
 absl::StatusOr<Credential> CheckCredential(Credential credential);
 
-// The names under which enroot looks for a registry's credentials, the registry's own first,
-// without port: nvcr.io and Docker Hub have another host that hands out tokens.
+// Returns the names under which enroot looks for a registry's credentials, the registry's own
+// first, without port: nvcr.io and Docker Hub have another host that hands out tokens.
 std::vector<std::string> CredentialHosts(std::string_view registry);
 
 // The hosts that have an entry in the file's text, in its order.
 std::vector<std::string> HostsWithCredentials(std::string_view text);
 
-// The file's text with the entries for the registry in place of those that it has for the same
-// hosts. All other lines stay as they are.
+// Returns the file's text with the entries for the registry in place of those that it has for the
+// same hosts. All other lines stay as they are.
 std::string WithCredential(std::string_view text, const Credential& credential);
 
 // The facts about the file that a preflight can report.
 struct CredentialsFile {
   std::string path;
   bool exists = false;
-  // Permission bits; enroot does not mind, but 0600 is what a secret needs.
+  // The permission bits; enroot ignores them, but 0600 is what a secret needs.
   uint32_t mode = 0;
   std::vector<std::string> hosts;
 

@@ -24,7 +24,7 @@ inline constexpr size_t kMaxGresBytes = 1024;
 // A partition, with the nodes that it names left to those.
 struct Partition {
   v1::Pool pool;
-  // The limits that keep jobs out: "AllowAccounts=vision"; none if everybody may use it without
+  // The limits that keep jobs out, as "AllowAccounts=vision"; none if everybody may use it without
   // limits.
   std::vector<std::string> limits;
 };

@@ -46,7 +46,7 @@ constexpr std::array<std::pair<std::string_view, ExitRecord::Cause>, 15> kCauses
 // Begins a text that goes on to the end of its line, blanks and all.
 constexpr std::string_view kAbout = " about=";
 
-// "key=value key=value" on each line, and "complete" on the last one; see kAbout.
+// Reads "key=value key=value" on each line, and "complete" on the last one; see kAbout.
 std::optional<Fields> ReadFields(std::string_view text) {
   if (!text.ends_with("\ncomplete\n")) return std::nullopt;
   Fields fields;

@@ -16,7 +16,7 @@ namespace {
 
 using contract::MakeFailure;
 
-// slurmd's code for a batch script whose files could not be opened: "0:53".
+// slurmd gives this code to a batch script whose files could not be opened: "0:53".
 constexpr int kLaunchSignal = 53;
 // The exit code of a shell when there is no such program.
 constexpr int kNotFoundCode = 127;
@@ -294,7 +294,8 @@ bool HasImageTrouble(const RunFacts& facts) {
   return facts.record.has_value() && facts.record->problem == ExitRecord::Problem::kImage;
 }
 
-// The last lines that Slurm itself wrote; of a container that did not start, what was said of it.
+// Quotes the last lines that Slurm itself wrote; for a container that did not start, what was said
+// of it.
 void Quote(const RunFacts& facts, v1::Failure* failure) {
   if (HasImageTrouble(facts)) {
     for (const std::string& line : ImageTroubleOf(facts).words)

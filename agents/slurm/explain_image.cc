@@ -13,7 +13,7 @@ namespace {
 
 using Cause = contract::FailureCause;
 
-// Lines that a message quotes; each node of a run says the same.
+// A message quotes at most this many lines, because each node of a run says the same.
 constexpr size_t kQuotedLines = 3;
 
 struct Rule {
@@ -41,8 +41,8 @@ constexpr v1::FailureCode kRegistry = v1::FAILURE_CODE_REGISTRY_UNAVAILABLE;
 constexpr v1::FailureCode kNoRoom = v1::FAILURE_CODE_NO_ROOM_FOR_IMAGE;
 constexpr v1::FailureCode kNotStarted = v1::FAILURE_CODE_CONTAINER_NOT_STARTED;
 
-// The words of Slurm, Pyxis and enroot, which have no codes for them. The first rule whose sign is
-// in the words counts: what is more special comes first.
+// These are words of Slurm, Pyxis and enroot, which have no codes for them. The first rule whose
+// sign is in the words counts: what is more special comes first.
 constexpr std::array kRules = {
     Rule{"unrecognized option '--container-", kNoContainers, kConfig,
          "its srun has no --container-image", Cause::kNoPyxis},

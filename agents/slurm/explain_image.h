@@ -26,8 +26,8 @@ struct ImageTrouble {
 };
 
 // `output` is what Slurm wrote into the batch script's output since the job's last start, `cause`
-// that of the exit record. `conversion`: how Slurm ended the job that converted the image, if it
-// says so; one that was stopped could not write that down itself.
+// that of the exit record. `conversion` says how Slurm ended the job that converted the image, if
+// it does; a job that was stopped could not write that down itself.
 ImageTrouble ExplainImage(std::string_view output,
                           ExitRecord::Cause cause = ExitRecord::Cause::kNone,
                           JobPhase conversion = JobPhase::kUnknown);

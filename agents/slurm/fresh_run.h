@@ -22,8 +22,8 @@ struct SlurmBackend::Fresh {
   std::string pulled_because;                               // see ImageCache::Ready
   std::optional<uint64_t> conversion;
   std::vector<RunFile> files;
-  // The things that tasks that are submitted together have in common: the number of their job
-  // array, the words for a run without a name, and the batch script. Empty: it is a job of its own.
+  // Tasks that are submitted together share these: the number of their job array, the words for a
+  // run without a name, and the batch script. Empty: it is a job of its own.
   std::vector<std::string> likeness;
   uint32_t task = 0;          // with a likeness: its id in the array of Slurm's
   bool is_first = false;      // no launch before this one has left files

@@ -23,7 +23,7 @@ std::vector<std::string> CommonArguments(absl::Time since) {
           fmt::format("--starttime=uts{}", absl::ToUnixSeconds(since))};
 }
 
-// "code:signal"
+// Reads "code:signal".
 bool ParseExitCode(std::string_view text, HistoryRow* row) {
   const std::vector<std::string_view> parts = Split(text, ':');
   if (parts.size() != 2) return false;

@@ -32,14 +32,14 @@ struct HistoryRow {
   v1::SlurmAllocation allocation;
   bool from_accounting = true;  // false: from scontrol
 
-  // "FAILED 0:53", as sacct prints it.
+  // Returns "FAILED 0:53", as sacct prints it.
   std::string Words() const;
   // A submission that slurmctld refused for its node configuration leaves a job that has failed and
   // never had nodes.
   bool WasRefused() const { return state.phase == JobPhase::kFailed && node_list.empty(); }
 };
 
-// Job ids in one sacct: an argument list that any system takes.
+// One sacct gets at most this many job ids, an argument list that any system takes.
 inline constexpr size_t kMaxIdsPerHistoryCall = 500;
 
 // Adds the rows of lines about several tasks, but for tasks that have a row already.
@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<HistoryRow>> ParseHistory(std::string_view output);
 // "scontrol --oneliner show job ID".
 std::vector<std::string> ShowJobArguments(const JobId& id);
 // Returns nothing if it is not a job as scontrol shows it. A task's output has no id that names it
-// alone: the caller knows which one it has asked for.
+// alone, so the caller knows which one it has asked for.
 std::optional<HistoryRow> ParseShowJob(std::string_view output);
 
 // Returns whether sacct says that this cluster keeps no accounting at all.

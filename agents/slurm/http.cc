@@ -11,7 +11,7 @@
 namespace muster::slurm {
 namespace {
 
-// A queue of twenty thousand jobs; more is no answer to one agent.
+// A queue of twenty thousand jobs fits; more is no answer to one agent.
 constexpr size_t kMaxAnswerBytes = size_t{64} << 20;
 constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
 constexpr std::string_view kUnix = "unix:";
@@ -74,7 +74,7 @@ class CurlHttp : public Http {
 
   absl::StatusOr<HttpResponse> Send(const HttpRequest& request) override {
     static const CURLcode kStarted = curl_global_init(CURL_GLOBAL_DEFAULT);
-    // A handle of its own for each request: libcurl repeats a request whose kept connection turns
+    // Each request has a handle of its own: libcurl repeats a request whose kept connection turns
     // out to be dead, and a submission must not be repeated.
     const Handle handle(kStarted == CURLE_OK ? curl_easy_init() : nullptr);
     if (handle == nullptr) return absl::UnavailableError("libcurl cannot be used");

@@ -34,7 +34,7 @@ class Http {
   virtual absl::StatusOr<HttpResponse> Send(const HttpRequest& request) = 0;
 };
 
-// `url`: "http://host:port", "https://host:port" or "unix:/path", with nothing after it.
+// `url` is "http://host:port", "https://host:port" or "unix:/path", with nothing after it.
 // INVALID_ARGUMENT otherwise. Proxies of the environment are not used, and redirections not
 // followed: requests carry tokens.
 absl::Status CheckHttpUrl(const std::string& url);

@@ -12,8 +12,8 @@ namespace muster::slurm {
 namespace {
 
 constexpr std::string_view kMagic = "hsqs";
-// Images may be private.
-// Images that are refreshed at the same time; far more than a cluster converts in a day.
+// Images may be private. This many images are refreshed at the same time, far more than a cluster
+// converts in a day.
 constexpr size_t kMaxRemembered = 10'000;
 
 }  // namespace
@@ -93,7 +93,7 @@ absl::StatusOr<std::optional<uint64_t>> ImageCache::UnderWay(const contract::Ima
     const bool may_refresh = may_wait && row.state.phase == JobPhase::kPending &&
                              refreshing.value_or(row.job_id.number) == row.job_id.number;
     if (refresh && !may_refresh) continue;
-    // The last one ends last: they run one after the other.
+    // The last one ends last, because they run one after the other.
     if (!found.has_value() || row.job_id.number > *found) found = row.job_id.number;
   }
   return found;

@@ -58,12 +58,12 @@ class ImageCache {
     std::optional<uint64_t> conversion;
     // The file must come from that conversion, or from a later one.
     bool is_refresh = false;
-    // The image that srun gets if the file is not there after all; empty: the run fails then.
+    // The image that srun gets if the file is not there after all; if empty, the run fails then.
     std::string fallback;
     // The reason that `image` is not a file, in whole sentences: Slurm refused the conversion, and
     // nodes may pull.
     std::string pulled_because;
-    // Slurm refused the conversion; all else is empty then.
+    // Set if Slurm refused the conversion; all else is empty then.
     std::optional<v1::Failure> refused;
   };
   // Finds the image's file or a conversion under way, or starts a conversion. With `refresh` it
@@ -86,7 +86,7 @@ class ImageCache {
   Scheduler* const scheduler_;
 
   Mutex mutex_;
-  // The last refreshing conversion of each image, by its name; nothing: one that may have been
+  // The last refreshing conversion of each image, by its name; nothing if one may have been
   // submitted, so that any that waits may be it. One that still waits serves all that ask for a
   // refresh; after a restart of the agent there is one more.
   std::map<std::string, std::optional<uint64_t>> last_refresh_ ABSL_GUARDED_BY(mutex_);

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kNodeColumns = 10;
 constexpr uint64_t kMemoryUnit = 1 << 20;
 
-// One line of sinfo: nodes of a partition that are alike, also in their state.
+// Holds one line of sinfo: nodes of a partition that are alike, also in their state.
 struct NodeLine {
   std::string partition;
   bool is_default = false;
@@ -34,8 +34,8 @@ std::string_view Trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-// sinfo(1), NODE STATE CODES: a suffix tells of power and reservations; '*' means that the node
-// does not answer.
+// Goes by sinfo(1), NODE STATE CODES: a suffix tells of power and reservations; '*' means that the
+// node does not answer.
 bool IsUsableState(std::string_view state) {
   constexpr std::array<std::string_view, 6> kUsable = {"idle", "mix",  "alloc",
                                                        "comp", "plnd", "npc"};

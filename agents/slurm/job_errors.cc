@@ -19,8 +19,8 @@ struct Line {
   std::string_view words;
 };
 
-// "scancel: error: Kill job error on job id 12_3: Access/permission denied" (scancel),
-// "Job has already finished for job 12" and "12_3: Invalid job id specified" (scontrol).
+// Reads "scancel: error: Kill job error on job id 12_3: Access/permission denied" (scancel), "Job
+// has already finished for job 12" and "12_3: Invalid job id specified" (scontrol).
 std::optional<Line> ParseLine(std::string_view line) {
   constexpr std::string_view kCancel = "scancel: error: Kill job error on job id ";
   constexpr std::string_view kFor = " for job ";
@@ -35,8 +35,8 @@ std::optional<Line> ParseLine(std::string_view line) {
   return parsed;
 }
 
-// The line behind those about jobs, in which scontrol says how the last one fared, be it "No
-// error".
+// Recognises the line behind those about jobs, in which scontrol says how the last one fared, even
+// if "No error".
 bool IsSummary(std::string_view line) { return line.starts_with("slurm_suspend error: "); }
 
 }  // namespace

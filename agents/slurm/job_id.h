@@ -1,4 +1,4 @@
-// The name of a job in Slurm: a number, or a task of an array.
+// Reads and writes the name of a job in Slurm: a number, or a task of an array.
 #ifndef MUSTER_AGENTS_SLURM_JOB_ID_H_
 #define MUSTER_AGENTS_SLURM_JOB_ID_H_
 
@@ -18,7 +18,7 @@ struct JobId {
   std::optional<uint32_t> task = {};  // none: a job that is no array's
 
   bool is_set() const { return number != 0; }
-  // "123" or "123_4": as Slurm prints it, and as its commands take it.
+  // Returns "123" or "123_4", as Slurm prints it, and as its commands take it.
   std::string ToString() const;
 
   friend auto operator<=>(const JobId&, const JobId&) = default;
@@ -27,7 +27,7 @@ struct JobId {
 // Returns nothing if the text is no id, or 0.
 std::optional<JobId> ParseJobId(std::string_view text);
 
-// Tasks that one line of Slurm's may name; MaxArraySize is at most 4,000,001.
+// One line of Slurm's may name so many tasks; MaxArraySize is at most 4,000,001.
 inline constexpr size_t kMaxTasksInLine = 4'000'001;
 // The tasks of an array that Slurm has not told apart yet.
 struct TaskSet {
@@ -38,8 +38,8 @@ struct TaskSet {
 // Reads "0,4-7,9-21:3%2": ids, ranges, steps, and how many tasks may run at once; "7,10,1...%2" is
 // cut off, in the middle of an id. Nothing if the text is none, or names more than kMaxTasksInLine.
 std::optional<TaskSet> ParseTaskSet(uint64_t array, std::string_view text);
-// Slurm's word for such a set in a list of jobs: "123_[0,4-7%2]", or one id. Empty if the text is
-// none, or is cut off.
+// Expands Slurm's word for such a set in a list of jobs, "123_[0,4-7%2]", or one id. Empty if the
+// text is none, or is cut off.
 std::vector<JobId> ExpandJobIds(std::string_view text);
 
 }  // namespace muster::slurm

@@ -46,7 +46,7 @@ std::optional<JobUser> ReadJobUser(const std::string& own_directory, std::string
   const absl::StatusOr<std::string> text =
       host.ReadFile(RecordPath(own_directory, run_key), kMaxRecordBytes);
   if (!text.ok()) return std::nullopt;
-  // "NAME UID\n"; one that was cut off by a full disk is none.
+  // The file has "NAME UID\n"; one that was cut off by a full disk is none.
   const size_t blank = text->find(' ');
   if (blank == text->npos || !text->ends_with('\n')) return std::nullopt;
   const auto uid =
@@ -156,7 +156,7 @@ absl::Status JobUsers::Note(const std::string& run_key, const JobUser& user) {
           own.MakeDirectories(config_.own_directory + "/users", hosts::kPrivateDirectory);
       !s.ok())
     return s;
-  // Synced: the map may be another one after a power cut.
+  // The file is synced, because the map may be another one after a power cut.
   if (absl::Status s = own.WriteFile(path, fmt::format("{} {}\n", user.name, user.uid),
                                      {.mode = hosts::kPrivateFile});
       !s.ok())

@@ -1,4 +1,4 @@
-// The users of the login host that jobs run as, if they run as their users.
+// Finds the users of the login host that jobs run as, if they run as their users.
 //
 // The agent writes down, in a directory of its own, as whom it submits a run: so the run's files
 // are found, and its job is told from one that somebody else has given the run's name, whatever
@@ -83,7 +83,7 @@ class JobUsers {
 
   // The directory of the user's runs.
   std::string RootOf(const std::string& name) const { return config_.run_dir + "/" + name; }
-  // The agent's own directory: no job of a user's has business there.
+  // Returns the agent's own directory, in which no job of a user's has business.
   const std::string& own_directory() const { return config_.own_directory; }
   Side& SideOf(const std::string& name);
 

@@ -1,4 +1,4 @@
-// The one-line form of scontrol show: "NodeName=n1 OS=Linux 6.1 #1 State=IDLE ...".
+// Reads the one-line form of scontrol show: "NodeName=n1 OS=Linux 6.1 #1 State=IDLE ...".
 #ifndef MUSTER_AGENTS_SLURM_KEY_VALUES_H_
 #define MUSTER_AGENTS_SLURM_KEY_VALUES_H_
 

@@ -1,5 +1,5 @@
-// Leases of runs on Slurm: what batch.sh is told of them, and how long a process can outlive its
-// lease. agents/core/lease_file.h has the file that they are read from. Pure.
+// Serves leases of runs on Slurm: what batch.sh is told of them, and how long a process can outlive
+// its lease. agents/core/lease_file.h has the file that they are read from. Pure.
 #ifndef MUSTER_AGENTS_SLURM_LEASES_H_
 #define MUSTER_AGENTS_SLURM_LEASES_H_
 

@@ -1,4 +1,4 @@
-// The time to the next look at the queue while an end is awaited that Slurm has yet to tell.
+// Computes when to look at the queue next, while an end is awaited that Slurm has yet to tell.
 //
 // It is pure, and one thread at a time may use it.
 #ifndef MUSTER_AGENTS_SLURM_LOOK_PACE_H_
@@ -27,7 +27,7 @@ class LookPace {
   // long.
   void Looked(bool awaits, bool asked);
 
-  // Infinite: nothing is awaited.
+  // Is infinite if nothing is awaited.
   absl::Duration interval() const { return interval_; }
 
  private:

@@ -11,7 +11,7 @@
 
 namespace muster::slurm {
 
-// The lines of slurmstepd about memory; empty: there are none.
+// Returns the lines of slurmstepd about memory; empty if there are none.
 std::string MemoryWords(std::string_view slurm_output);
 
 // Adds such lines to the files of a batch script's standard error, as batch.sh has named them,

@@ -10,8 +10,8 @@
 
 namespace muster::slurm {
 
-// A file server or a controller that is away is back after seconds or minutes; a look at the file
-// server is cheap.
+// A file server or a controller that is away is back after seconds or minutes, and a look at the
+// file server is cheap.
 inline constexpr absl::Duration kRetryAfter = absl::Seconds(5);
 
 // Observed now.

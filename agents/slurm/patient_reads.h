@@ -28,7 +28,7 @@ class PatientReads {
   // `host` outlives this object.
   PatientReads(hosts::Host* host, absl::Duration patience) : host_(*host), patience_(patience) {}
 
-  // As those of hosts::Host.
+  // These work as those of hosts::Host.
   absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
   std::vector<absl::StatusOr<std::string>> ReadMany(const std::vector<hosts::FilePart>& parts);
   absl::StatusOr<hosts::FileInfo> Stat(const std::string& path);

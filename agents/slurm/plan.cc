@@ -17,7 +17,7 @@ namespace {
 constexpr char kSubject[] = "sbatch --test-only";
 constexpr std::string_view kStartsAt = " to start at ";
 
-// The word behind `before`; empty if there is none.
+// Returns the word behind `before`; empty if there is none.
 std::string_view WordAfter(std::string_view text, std::string_view before) {
   const size_t at = text.find(before);
   if (at == std::string_view::npos) return {};
@@ -58,7 +58,7 @@ void TakeRefusal(std::string_view words, agents::CheckList* checks) {
                refused.failure.remedy());
 }
 
-// `whose`: "the job", or which role.
+// `whose` is "the job", or which role.
 absl::StatusOr<std::string> CommandText(const std::string& whose, const v1::Command& command) {
   if (command.has_script()) {
     return fmt::format("# ---- {}'s script, which batch.sh starts\n{}\n", whose, command.script());

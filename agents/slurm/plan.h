@@ -26,19 +26,19 @@ struct StartEstimate {
 // as SLURM_TIME_FORMAT=%s writes it. Nothing if there is no such sentence.
 std::optional<StartEstimate> ParseEstimate(std::string_view words);
 
-// `words`: of Scheduler::EstimateStart. Adds what they mean to the checks, and the estimate to the
-// plan.
+// `words` are those of Scheduler::EstimateStart. Adds what they mean to the checks, and the
+// estimate to the plan.
 void TakeEstimate(const absl::StatusOr<std::string>& words, agents::CheckList* checks,
                   v1::JobPlan* plan);
 
-// A command line as a comment that can be pasted into a shell, with its end of line.
+// Returns a command line as a comment that can be pasted into a shell, with its end of line.
 // INVALID_ARGUMENT: a word that no shell can be given.
 absl::StatusOr<std::string> CommentLine(std::string text, const std::vector<std::string>& words);
 
 // Lists the files that are written before sbatch, and their places.
 std::string FilesText(const std::vector<RunFile>& files, const RunPaths& paths);
 
-// batch.sh behind its name: it is alike for all jobs.
+// Returns batch.sh behind its name, which is alike for all jobs.
 std::string BatchScriptText();
 
 // Returns the text that batch.sh starts: the setup, if there is one, then the command or that of

@@ -28,13 +28,14 @@ bool Allows(const v1::Pool& pool, uint64_t minutes) {
 
 std::string Written(uint64_t minutes) { return contract::FormatDuration(absl::Minutes(minutes)); }
 
-// The names of the partitions that the job names; an empty one: the default.
+// Returns the names of the partitions that the job names; an empty one stands for the default.
 std::vector<std::string_view> NamedBy(const v1::JobSpec& spec) {
   return Split(
       spec.slurm().partition().empty() ? spec.placement().pool() : spec.slurm().partition(), ',');
 }
 
-// The partitions that the job may run in; none if one is not known. `pool_of`: the pool of one.
+// Returns the partitions that the job may run in; none if one is not known. `pool_of`: the pool of
+// one.
 template <typename One, typename PoolOf>
 std::vector<const One*> Wanted(const v1::JobSpec& spec, const std::vector<One>& all,
                                PoolOf pool_of) {
@@ -54,7 +55,7 @@ bool IsAboutAccounts(const std::string& limit) {
   return limit.starts_with("AllowAccounts=") || limit.starts_with("DenyAccounts=");
 }
 
-// The names, and who they are: `account "a"`, `its user's accounts "a", "b"`.
+// Returns the names, and who they are: `account "a"`, `its user's accounts "a", "b"`.
 std::string Quoted(std::string_view what, const std::vector<std::string>& names) {
   return names.size() == 1
              ? fmt::format("{} \"{}\"", what, names.front())

@@ -74,7 +74,7 @@ void Preflight::FindIdentity() {
   for (std::string_view group : Split(groups, ' ')) {
     if (!group.empty()) asker_.groups.emplace(group);
   }
-  // name:password:uid:gid:comment:home:shell
+  // The line is name:password:uid:gid:comment:home:shell.
   const std::string entry = user_.empty() ? "" : Ask({"getent", "passwd", user_});
   const std::vector<std::string_view> fields = Split(entry, ':');
   if (fields.size() > 5) home_ = fields[5];

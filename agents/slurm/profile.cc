@@ -35,7 +35,7 @@ void FillSlurmOptions(const v1::SlurmOptions& defaults, v1::SlurmOptions* slurm)
   slurm->MergeFrom(missing);
 }
 
-// "--gpus=4", "--gres=gpu:4", "--tres-per-task=gres/gpu:1", "--exclusive".
+// Recognises "--gpus=4", "--gres=gpu:4", "--tres-per-task=gres/gpu:1", "--exclusive".
 bool AsksForGpus(const std::string& option) {
   return option.find("gpu") != option.npos || option.starts_with("--exclusive");
 }

@@ -1,4 +1,4 @@
-// The values that a cluster's operator fills in where a job leaves them open. Pure.
+// Holds the values that a cluster's operator fills in where a job leaves them open. Pure.
 #ifndef MUSTER_AGENTS_SLURM_PROFILE_H_
 #define MUSTER_AGENTS_SLURM_PROFILE_H_
 
@@ -39,7 +39,7 @@ struct WholeNodes {
   friend bool operator==(const WholeNodes&, const WholeNodes&) = default;
 };
 // Fewer GPUs than a node has are left as they are. Otherwise `gpus` is read as a sum, which is
-// rounded up to whole nodes; `nodes` stays if it is more than these. With 8 GPUs in a node: 12 on 1
+// rounded up to whole nodes; `nodes` stays if it is more than these. With 8 GPUs in a node, 12 on 1
 // node are 2 whole nodes with 16, and 8 on 2 nodes are 2 whole nodes, because a sum of 8 fits into
 // one. `gpus_per_node` is at least 1.
 WholeNodes RoundToWholeNodes(uint64_t nodes, uint64_t gpus, uint64_t gpus_per_node);

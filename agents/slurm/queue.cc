@@ -39,7 +39,7 @@ std::optional<QueueRow> ParseRow(const std::vector<std::string_view>& columns) {
                   .restarts = ParseNumber<uint32_t>(columns[9]).value_or(0)};
 }
 
-// The names of one element, "n[1-2,7]" or "gpu"; false if it cannot be read.
+// Reads the names of one element, "n[1-2,7]" or "gpu"; false if it cannot be read.
 bool ExpandElement(std::string_view element, std::vector<std::string>* names) {
   const size_t open = element.find('[');
   if (open == std::string_view::npos) {

@@ -1,4 +1,4 @@
-// Slurm's queue: what squeue is asked, and what it answers.
+// Reads Slurm's queue: what squeue is asked, and what it answers.
 #ifndef MUSTER_AGENTS_SLURM_QUEUE_H_
 #define MUSTER_AGENTS_SLURM_QUEUE_H_
 
@@ -16,8 +16,8 @@
 
 namespace muster::slurm {
 
-// The choices of Slurm, by its own words: "(null)" and the like are no names, and a list of
-// partitions is what a job that waits may get.
+// Returns what Slurm has chosen, by its own words: "(null)" and the like are no names, and a list
+// of partitions is what a job that waits may get.
 v1::SlurmAllocation AllocationOf(std::string_view partition, std::string_view account,
                                  std::string_view qos);
 
@@ -33,7 +33,7 @@ struct QueueRow {
   std::optional<absl::Time> end_time;    // of a running job: when its time limit ends it
   v1::SlurmAllocation allocation;
   uint32_t restarts = 0;  // how often Slurm has put it back and started it again
-  // Whose job it is; nothing: it was not asked for.
+  // The owner of the job; nothing if it was not asked for.
   std::optional<uint32_t> user_id = {};
   // The row is an array's, in place of tasks whose list slurmrestd has cut off: those from this id
   // on that no other row names may be in it.

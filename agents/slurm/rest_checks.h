@@ -18,7 +18,7 @@ namespace muster::slurm {
 
 // A token in a file that ends sooner is told: its owner has to renew it, and nobody may be there.
 inline constexpr absl::Duration kTokenRestToTell = absl::Hours(1);
-// `user`: whom it is to be for. `file`: where it is from; empty: scontrol, which renews it.
+// `user` says whom it is to be for. `file`: where it is from; empty: scontrol, which renews it.
 bool JudgeToken(const absl::StatusOr<std::string>& token, const std::string& user,
                 const std::string& file, absl::Time now, agents::CheckList* checks);
 
@@ -34,8 +34,8 @@ bool JudgePing(const absl::StatusOr<RestAnswer>& ping, agents::CheckList* checks
 // The time in the answer to /diag.
 std::optional<absl::Time> RestControllerTime(const nlohmann::json& answer);
 
-// The user's, on the cluster of this name, or on any if that is empty. INTERNAL: the answer has no
-// such list.
+// Returns the user's, on the cluster of this name, or on any if that is empty. INTERNAL: the answer
+// has no such list.
 absl::StatusOr<std::vector<Association>> RestAssociations(const nlohmann::json& answer,
                                                           const std::string& cluster,
                                                           const std::string& user);

@@ -20,7 +20,7 @@
 
 namespace muster::slurm {
 
-// The versions of slurmrestd's API that this agent speaks, the one that it likes best first. Others
+// This agent speaks these versions of slurmrestd's API, the one that it likes best first. Others
 // ignore members that they do not know, and a job would lose options in silence.
 inline constexpr std::array<std::string_view, 5> kRestVersions = {"v0.0.42", "v0.0.41", "v0.0.40",
                                                                   "v0.0.38", "v0.0.37"};
@@ -30,13 +30,13 @@ inline constexpr std::string_view kHowToServe =
     "-s openapi/slurmctld,openapi/slurmdbd -d v0.0.42 (before Slurm 23.11: -s "
     "openapi/v0.0.38,openapi/dbv0.0.38)";
 
-// The paths that slurmrestd's description of itself has: "/slurm/v0.0.38/jobs" and so on.
+// Lists the paths that slurmrestd's description of itself has: "/slurm/v0.0.38/jobs" and so on.
 struct RestServes {
   std::vector<std::string> versions;  // all that it has for jobs
   std::string_view version;           // the best one of kRestVersions; empty: none of them
   bool accounting = false;            // in that version
 
-  // The number of `version`: 42 for v0.0.42; 0 if it is empty.
+  // Returns the number of `version`, 42 for v0.0.42; 0 if it is empty.
   int api() const;
 };
 RestServes ReadRestServes(const nlohmann::json& description);
@@ -62,7 +62,7 @@ struct RestAnswer {
 // Any thread may use it.
 class RestClient {
  public:
-  // `where`: the address, for errors. `gate` must outlive this object.
+  // `where` is the address, for errors. `gate` must outlive this object.
   RestClient(std::string where, std::string user, std::unique_ptr<Http> http,
              std::unique_ptr<TokenSource> tokens, CallGate* gate);
 
@@ -74,7 +74,7 @@ class RestClient {
   // The answer, if it is JSON, whatever it says. UNAVAILABLE says what kept slurmrestd from being
   // asked, and what to do. After ABORTED and DEADLINE_EXCEEDED it may have been.
   absl::StatusOr<RestAnswer> Ask(const RestQuestion& question);
-  // The answer, if it holds no error; else NOT_FOUND for a job that Slurm does not know,
+  // Returns the answer, if it holds no error; else NOT_FOUND for a job that Slurm does not know,
   // FAILED_PRECONDITION for one that has ended, UNAVAILABLE for all others.
   absl::StatusOr<RestAnswer> AskWell(const RestQuestion& question);
 

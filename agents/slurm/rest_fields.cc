@@ -62,8 +62,8 @@ constexpr int kNew = kFirstTypedApi;
 // v0.0.40 passes over `distribution` in silence.
 constexpr int kFirstWithDistribution = 41;
 
-// Old names are those that slurmrestd 22.05 takes, which are not always those that its description
-// names. `requeue` set to false is taken for true there, so it is never sent so.
+// slurmrestd 22.05 takes the old names, which are not always those that its description names.
+// `requeue` set to false is taken for true there, so it is never sent so.
 constexpr std::array kFields = {
     Field{"account", Kind::kText, "account"},
     Field{"acctg-freq", Kind::kText, "account_gather_frequency"},
@@ -281,7 +281,7 @@ json CapitalWords(std::string_view text) {
   return words;
 }
 
-// The field's value, if the option has one; null: slurmrestd has none for this one.
+// Returns the field's value, if the option has one; null if slurmrestd has none for this one.
 json ValueOf(Kind kind, std::string_view value) {
   switch (kind) {
     case Kind::kText:

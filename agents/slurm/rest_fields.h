@@ -9,7 +9,7 @@
 
 namespace muster::slurm {
 
-// The number of the first API in which values are typed: v0.0.40. Before, most are sbatch's texts.
+// Values are typed from this number of the API on: v0.0.40. Before, most are sbatch's texts.
 inline constexpr int kFirstTypedApi = 40;
 
 // Adds what the option says ("--name=value" or "--name") to the job's fields, as the API with that

@@ -24,11 +24,11 @@ std::optional<nlohmann::json> ParseRestJson(std::string_view text);
 using agents::Member;
 using agents::TextOf;
 
-// A list in the answer; null: it has no such list.
+// Returns a list in the answer; null if it has no such list.
 const nlohmann::json* ListIn(const nlohmann::json& answer, std::string_view name);
 // INTERNAL: what of slurmrestd's answer cannot be read.
 absl::Status UnreadableAnswer(std::string_view what);
-// A number, or one that is set; nothing if it is infinite, not set, or none.
+// Reads a number, or one that is set; nothing if it is infinite, not set, or none.
 std::optional<int64_t> NumberOf(const nlohmann::json& value);
 // Seconds since 1970; nothing for 0.
 std::optional<absl::Time> TimeOf(const nlohmann::json& value);
@@ -42,7 +42,7 @@ struct RestError {
   std::string description;  // what was tried; may be empty
 };
 std::vector<RestError> ErrorsOf(const nlohmann::json& answer);
-// All in one line; empty if there is none.
+// Returns all in one line; empty if there is none.
 std::string WordsOf(const std::vector<RestError>& errors);
 
 }  // namespace muster::slurm

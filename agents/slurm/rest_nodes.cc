@@ -37,7 +37,7 @@ bool HasWord(const std::vector<std::string>& words, std::string_view word) {
   });
 }
 
-// Nodes that take work; sinfo's words for the others are down, drained, maint, resv and so on.
+// These nodes take work; sinfo's words for the others are down, drained, maint, resv and so on.
 bool IsUsableNode(const json& node) {
   std::vector<std::string> words = WordsOf(Member(node, "state"));
   for (std::string& flag : WordsOf(Member(node, "state_flags"))) words.push_back(std::move(flag));
@@ -126,8 +126,8 @@ v1::Node ReadDetailedNode(const json& json_node) {
   return node;
 }
 
-// scontrol's word for a limit of a partition, and where slurmrestd tells it: up to v0.0.38 in the
-// partition itself, from v0.0.40 on in an object there.
+// Holds scontrol's word for a limit of a partition, and where slurmrestd tells it: up to v0.0.38 in
+// the partition itself, from v0.0.40 on in an object there.
 struct Limit {
   std::string_view key;
   std::string_view old_name;

@@ -77,7 +77,7 @@ EntryIds IdsOf(const json& job, const json& array, const json& task, const json&
   return {.ids = std::move(set->ids), .are_together = true, .is_cut = set->is_cut};
 }
 
-// Either a raw wait status, or {"status", "return_code", "signal": {"id" | "signal_id"}}.
+// Reads a raw wait status, or {"status", "return_code", "signal": {"id" | "signal_id"}}.
 void ReadExit(const json& value, HistoryRow* row) {
   if (const std::optional<int64_t> raw = NumberOf(value)) {
     const int status = static_cast<int>(*raw);
@@ -94,7 +94,7 @@ void ReadExit(const json& value, HistoryRow* row) {
       row->state.phase != JobPhase::kFailed || row->exit_code != 0 || row->signal != 0;
 }
 
-// A row for each id; none: it cannot be read.
+// Returns a row for each id; none if it cannot be read.
 template <typename Row>
 std::vector<Row> RowsOf(const std::vector<JobId>& ids, Row row) {
   std::vector<Row> rows;

@@ -14,12 +14,12 @@
 
 namespace muster::slurm {
 
-// The user's jobs, every task of an array apart; with a name, those that are called so. INTERNAL if
-// the answer has no list of jobs, or one of them cannot be read: then it is no proof that any job
-// is gone.
+// Returns the user's jobs, every task of an array apart; with a name, those that are called so.
+// INTERNAL if the answer has no list of jobs, or one of them cannot be read: then it is no proof
+// that any job is gone.
 absl::StatusOr<std::vector<QueueRow>> RestQueue(const nlohmann::json& answer, std::string_view user,
                                                 std::string_view name);
-// The jobs of all users that have not ended, every task of an array apart. INTERNAL likewise.
+// Returns all users' jobs that have not ended, every task of an array apart. INTERNAL likewise.
 absl::StatusOr<std::vector<QueuedJob>> RestWholeQueue(const nlohmann::json& answer);
 // One job as slurmctld remembers it, from an answer about it, or about its array. NOT_FOUND: the
 // answer is about others.

@@ -10,9 +10,9 @@
 
 namespace muster::slurm {
 
-// The body of POST job/submit, for the API with that number (42: v0.0.42). `environment` is the
-// job's, except for what sbatch would add of its own, which is added here. INVALID_ARGUMENT names
-// an option that slurmrestd has no field for, or a value that it would take for another one.
+// Returns the body of POST job/submit, for the API with that number (42 for v0.0.42). `environment`
+// is the job's, except for what sbatch would add of its own, which is added here. INVALID_ARGUMENT
+// names an option that slurmrestd has no field for, or a value that it would take for another one.
 absl::StatusOr<std::string> RestSubmission(const Submission& submission,
                                            std::map<std::string, std::string> environment, int api);
 

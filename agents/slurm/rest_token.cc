@@ -56,7 +56,7 @@ absl::StatusOr<std::string> ReadPrivateFile(const std::string& path) {
   return std::string(buffer.data(), static_cast<size_t>(bytes));
 }
 
-// An object; empty if the token is none.
+// Returns an object, which is empty if the token is none.
 nlohmann::json ClaimsOf(std::string_view token) {
   const size_t first = token.find('.');
   const size_t second = token.find('.', first == token.npos ? first : first + 1);

@@ -44,7 +44,7 @@ void AppendSorted(const Variables& variables, std::string* file) {
   for (const auto& [name, value] : variables) AppendVariable(name, value, file);
 }
 
-// The variables of the submitter's shell, apart from each other: those that the user named win over
+// Holds the variables of the submitter's shell, in two groups: those that the user named win over
 // all that the run has, the others lose. Slurm's own never win, as with sbatch.
 struct Shell {
   Variables named;
@@ -66,9 +66,9 @@ Shell ShellOf(const v1::JobSpec& spec, const contract::ShellVariables& variables
   return shell;
 }
 
-// The names that are known before the launch, then the user's own: what a user sets explicitly,
-// wins. `named`: those of the submitter's shell that are the user's own. `role`: whose environment
-// it is, by its number; nothing: the job's.
+// The names that are known before the launch come first, then the user's own: an explicit setting
+// of a user wins. `named`: those of the submitter's shell that are the user's own. `role`: whose
+// environment it is, by its number; nothing: the job's.
 std::string Environment(const agent::v1::Assignment& assignment, std::string_view cluster,
                         const RunPaths& paths, const Variables& named,
                         std::optional<int> role = std::nullopt) {
@@ -112,7 +112,7 @@ std::string ProgramFile(const v1::JobSpec& spec, const RunPaths& paths,
   return file;
 }
 
-// A phase: its script, if it is one, and how it is started.
+// Adds a phase: its script, if it is one, and how it is started.
 void AddProgram(const v1::JobSpec& spec, const RunPaths& paths, std::string_view phase,
                 const v1::Command& command, std::vector<RunFile>* files) {
   const std::string path = fmt::format("{}/{}", paths.specs(), phase);
@@ -121,8 +121,8 @@ void AddProgram(const v1::JobSpec& spec, const RunPaths& paths, std::string_view
       {path + ".argv", ProgramFile(spec, paths, agents::WordsForCommand(command, path))});
 }
 
-// A line for each role: its name, its first node, how many nodes, the rank of the first one, and 1
-// if it leads, else 0.
+// Adds a line for each role: its name, its first node, how many nodes, the rank of the first one,
+// and 1 if it leads, else 0.
 void AddRoles(const agent::v1::Assignment& assignment, std::string_view cluster,
               const RunPaths& paths, std::vector<RunFile>* files) {
   const v1::JobSpec& spec = assignment.spec();
@@ -160,17 +160,17 @@ std::string BatchScriptFile(const agent::v1::Assignment& assignment,
   return file;
 }
 
-// The file for slurm.timeout: the time at which the programs are stopped, whether the job may be
-// requeued then, the time between TERM and KILL, and the number of starts after which it is put
-// back no more. The cluster's own limit for requeues, which the job does not know, shows when one
-// is asked for.
+// Returns the file for slurm.timeout: the time at which the programs are stopped, whether the job
+// may be requeued then, the time between TERM and KILL, and the number of starts after which it is
+// put back no more. The cluster's own limit for requeues, which the job does not know, shows when
+// one is asked for.
 std::string TimeoutFile(const v1::SlurmOptions& slurm, uint32_t max_requeues) {
   const bool may_requeue = !slurm.has_requeue() || slurm.requeue();
   return fmt::format("{} {} {} {}\n", slurm.timeout().seconds(), may_requeue ? 1 : 0,
                      absl::ToInt64Seconds(kStopGrace), max_requeues);
 }
 
-// `env`: variables by name.
+// `env` has variables by name.
 template <typename Map>
 absl::Status CheckNames(std::string_view field, const Map& env) {
   for (std::string_view name : kBashVariables) {

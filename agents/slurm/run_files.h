@@ -1,5 +1,5 @@
-// The files of a run: the user's command, environment and setup travel in them, so that no shell
-// ever reads what a user wrote.
+// Writes the files of a run: the user's command, environment and setup travel in them, so that no
+// shell ever reads what a user wrote.
 #ifndef MUSTER_AGENTS_SLURM_RUN_FILES_H_
 #define MUSTER_AGENTS_SLURM_RUN_FILES_H_
 
@@ -28,8 +28,8 @@ class RunPaths {
   const std::string& root() const { return root_; }
   const std::string& run_key() const { return run_key_; }
   const std::string& directory() const { return directory_; }
-  // The directory in which the command starts if the job names none: the files that it leaves there
-  // are the user's.
+  // Returns the directory in which the command starts if the job names none: the files that it
+  // leaves there are the user's.
   std::string work() const { return directory_ + "/work"; }
   std::string specs() const { return directory_ + "/specs"; }
   // "environment", or a role's.
@@ -69,7 +69,7 @@ class RunPaths {
   static std::string EndedDirectory(const std::string& runs_directory) {
     return runs_directory + "/ended";
   }
-  // The directory of the lease: containers see it, too, whenever its file is renewed.
+  // Returns the directory of the lease, which containers see, too, whenever its file is renewed.
   static std::string LeaseDirectory(const std::string& runs_directory) {
     return runs_directory + "/lease";
   }
@@ -99,9 +99,9 @@ std::string_view BatchScript();
 // The most starts by Slurm of a job that still asks to be requeued after its slurm.timeout.
 inline constexpr uint32_t kMaxTimeoutRequeues = 100;
 
-// The files to write before sbatch. `shell`: the variables that a batch script takes along from
-// where it was submitted; `taken_limits`: see LimitsFile. INVALID_ARGUMENT: a variable that bash
-// does not let anyone set.
+// The files to write before sbatch. `shell` has the variables that a batch script takes along from
+// where it was submitted; for `taken_limits`, see LimitsFile. INVALID_ARGUMENT: a variable that
+// bash does not let anyone set.
 absl::StatusOr<std::vector<RunFile>> MakeRunFiles(
     const agent::v1::Assignment& assignment, std::string_view cluster, const RunPaths& paths,
     uint32_t max_timeout_requeues = kMaxTimeoutRequeues, const contract::ShellVariables& shell = {},

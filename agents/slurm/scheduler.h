@@ -1,4 +1,4 @@
-// The backend's questions to Slurm, by either way: Slurm's commands, or slurmrestd.
+// Declares the backend's questions to Slurm, which Slurm's commands or slurmrestd answer.
 //
 // UNAVAILABLE is the error of whatever kept Slurm from answering, or made its answer one that
 // cannot be trusted: it says nothing about any job; PERMISSION_DENIED, if jobs run as their users:

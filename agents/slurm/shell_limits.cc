@@ -36,7 +36,7 @@ bool IsListed(std::string_view list, std::string_view name) {
   });
 }
 
-// One line of the file; empty: the limit is none, or the cluster keeps its own.
+// Returns one line of the file; empty if the limit is none, or the cluster keeps its own.
 std::string LineOf(const Limit& limit, std::string_view value, bool is_taken) {
   const bool is_asked = value.starts_with('U');
   if (is_asked) value.remove_prefix(1);

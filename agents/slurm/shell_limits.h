@@ -1,6 +1,6 @@
-// The umask and the limits that a batch script takes along from where it was submitted. They travel
-// among the variables of its shell, as SLURM_UMASK and SLURM_RLIMIT_NAME, as those of sbatch do.
-// Pure.
+// Handles the umask and the limits that a batch script takes along from where it was submitted.
+// They travel among the variables of its shell, as SLURM_UMASK and SLURM_RLIMIT_NAME, as those of
+// sbatch do. Pure.
 #ifndef MUSTER_AGENTS_SLURM_SHELL_LIMITS_H_
 #define MUSTER_AGENTS_SLURM_SHELL_LIMITS_H_
 

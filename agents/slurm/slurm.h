@@ -24,8 +24,8 @@ namespace muster::slurm {
 struct SlurmConfig {
   // The operator's name for the cluster; runs read it as MUSTER_CLUSTER.
   std::string cluster;
-  // The directory of the runs: absolute, writable for the agent, shared with the compute nodes.
-  // Default: "runs" in the agent's state directory.
+  // The directory of the runs, which is absolute, writable for the agent and shared with the
+  // compute nodes. Default: "runs" in the agent's state directory.
   std::string run_dir;
   // Fetches the files that jobs bring along; must outlive the backend. Null: the cluster takes no
   // such jobs.
@@ -35,7 +35,7 @@ struct SlurmConfig {
   std::string slurm_conf;
   // The directory of sbatch, squeue and so on. Default: they are looked up in the agent's PATH.
   std::string bin_dir;
-  // The user who runs the commands on another host, and whose HOME is looked up there. Default: the
+  // This user runs the commands on another host, and its HOME is looked up there. Default: the
   // agent's own user on this machine.
   std::string user_on_host;
   // PATH of the jobs. Default: bin_dir, and the usual system directories.
@@ -47,19 +47,19 @@ struct SlurmConfig {
   // The most calls of all kinds, likewise. No limit by default: somebody waits for submissions,
   // cancels and holds.
   uint32_t max_scheduler_calls_per_minute = 0;
-  // The time that a submission waits for its turn among those; then it goes to the end of the
+  // A submission waits this long for its turn among those; then it goes to the end of the
   // queue.
   absl::Duration submit_patience = absl::Minutes(5);
-  // The time after its squeue in which a look at the runs may still begin calls about single jobs.
-  // Later jobs wait for the next look, because the look reports no state before its last call.
+  // A look at the runs may still begin calls about single jobs this long after its squeue. Later
+  // jobs wait for the next look, because the look reports no state before its last call.
   absl::Duration round_patience = absl::Seconds(20);
-  // The longest wait for one read of files in a look at the runs: a file server that takes longer
-  // holds up the ends that it keeps, and no other states.
+  // One read of files in a look at the runs waits no longer than this. A file server that takes
+  // longer holds up the ends that it keeps, and no other states.
   absl::Duration read_patience = absl::Seconds(20);
-  // The time between two calls of squeue; shorter while an end is awaited (look_pace.h). It grows
-  // to five times the duration of the last call, and when few of max_polls_per_minute are left.
+  // Two calls of squeue are this far apart; less while an end is awaited (look_pace.h). It grows to
+  // five times the duration of the last call, and when few of max_polls_per_minute are left.
   absl::Duration observe_interval = absl::Seconds(5);
-  // The time between two listings of the directory of exit records, which show an end before the
+  // Two listings of the directory of exit records are this far apart; they show an end before the
   // next squeue does.
   absl::Duration record_interval = absl::Milliseconds(250);
   // Time limit of any command but sbatch. slurmctld's own time-out, with one retry, is 20 s by
@@ -71,26 +71,26 @@ struct SlurmConfig {
   absl::Duration lookup_grace = absl::Seconds(30);
   // The time for which queue, history and exit record must all be silent before a run is LOST.
   absl::Duration absence_grace = absl::Seconds(60);
-  // The directories of jobs' data, which jobs name as slurm://NAME/...; data outside of them is
-  // refused. Default: none, and every path may be used.
+  // Jobs name these directories of their data as slurm://NAME/...; data outside of them is refused.
+  // Default: none, and every path may be used.
   std::map<std::string, std::string> storage_roots;
-  // Jobs that name no results directory get one below this, named by their number: absolute,
-  // writable, shared with the nodes. Default: none; such jobs have no results directory.
+  // Jobs that name no results directory get one below this, named by their number. It is absolute,
+  // writable, and shared with the nodes. Default: none; such jobs have no results directory.
   std::string results_root;
-  // The delay of an exit record or an accounting record after the end that Slurm reports: file
+  // An exit record or an accounting record may follow the end that Slurm reports by this much: file
   // servers and slurmdbd lag.
   absl::Duration record_grace = absl::Seconds(30);
 
-  // The number of restarts, 1 to 10000, after which a job that reaches its slurm.timeout is not
-  // requeued any more, so that a program without progress does not hold its nodes forever.
+  // A job that reaches its slurm.timeout is not requeued any more after this number of restarts, 1
+  // to 10000, so that a program without progress does not hold its nodes forever.
   uint32_t max_timeout_requeues = kMaxTimeoutRequeues;
 
   // Values for what a job leaves open. Default: none; Slurm's own defaults count.
   Profile profile;
 
   // ---- slurmrestd in place of Slurm's commands; the files of runs still go through the host
-  // "http://host:port", "https://host:port" or "unix:/path". Empty: commands. kRestVersions has the
-  // versions of its API that the agent speaks.
+  // It is "http://host:port", "https://host:port" or "unix:/path". Empty: commands. kRestVersions
+  // has the versions of its API that the agent speaks.
   std::string rest_url;
   // The user of the token. Default: the commands' user.
   std::string rest_user;
@@ -103,7 +103,7 @@ struct SlurmConfig {
 
   // ---- jobs that run as their users, by muster-run-as (agents/run_as) on the login host
   bool run_as_user = false;
-  // The file that says which user of the login host a user of Muster is. Default: the same names.
+  // This file says which user of the login host a user of Muster is. Default: the same names.
   std::string run_as_map;
   // The path of muster-run-as. Default: beside this program.
   std::string run_as_helper;
@@ -111,19 +111,19 @@ struct SlurmConfig {
   // agent's state directory.
   std::string own_directory;
 
-  // The options of the site's SPANK plug-ins that jobs may set, without "--". Default: none. They
-  // go to sbatch; slurmrestd has no way for them.
+  // Jobs may set these options of the site's SPANK plug-ins, without "--". Default: none. They go
+  // to sbatch; slurmrestd has no way for them.
   std::vector<std::string> spank_options;
 
   // ---- containers, which need Pyxis on the cluster
   // Whether images are converted to squashfs files before a run takes nodes. Otherwise each node
   // pulls them itself.
   bool convert_images = true;
-  // The directory of the squashfs files: absolute, writable, shared with the nodes. Default:
+  // The squashfs files are in this directory: absolute, writable, shared with the nodes. Default:
   // "images" beside run_dir.
   std::string image_dir;
-  // The resources that a conversion asks Slurm for: the partition (default: Slurm's own), CPUs,
-  // memory and time. A large image takes half an hour.
+  // A conversion asks Slurm for these resources: the partition (default: Slurm's own), CPUs, memory
+  // and time. A large image takes half an hour.
   std::string conversion_partition;
   // The account and the QOS that pay for it. Default: the account and the QOS of the profile, or
   // else the user's own.
@@ -139,7 +139,7 @@ struct SlurmConfig {
   std::vector<std::string> container_mounts;
 };
 
-// `host`: where Slurm's commands run and the run directories are; null: this machine.
+// Slurm's commands run on `host`, which has the run directories; null means this machine.
 std::unique_ptr<agents::Backend> CreateSlurmBackend(SlurmConfig config, std::string state_dir,
                                                     std::unique_ptr<hosts::Host> host = nullptr);
 

@@ -1,6 +1,6 @@
-// The marks of the lines that batch.sh writes into slurm.out, among those of Slurm. They are a
-// format: what follows a mark may change its words, and a mark may not, because a run keeps the
-// batch.sh that it was launched with.
+// Defines the marks of the lines that batch.sh writes into slurm.out, among those of Slurm. They
+// are a format: what follows a mark may change its words, and a mark may not, because a run keeps
+// the batch.sh that it was launched with.
 #ifndef MUSTER_AGENTS_SLURM_SLURM_OUTPUT_H_
 #define MUSTER_AGENTS_SLURM_SLURM_OUTPUT_H_
 

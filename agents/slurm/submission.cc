@@ -70,7 +70,7 @@ absl::StatusOr<std::string> GresOf(const v1::GpuRequest& gpus, const GpuTypes& t
   return fmt::format("gpu:{}:{}", known == types.end() ? type : known->second, count);
 }
 
-// GPUs and the cluster's other resources; empty if there are none.
+// Returns GPUs and the cluster's other resources; empty if there are none.
 absl::StatusOr<std::string> Gres(const v1::JobSpec& spec, const GpuTypes& types) {
   std::string gres;
   for (const v1::GpuRequest& gpus : spec.resources().gpus()) {
@@ -84,8 +84,8 @@ absl::StatusOr<std::string> Gres(const v1::JobSpec& spec, const GpuTypes& types)
 
 constexpr std::string_view kSameTask = "aftercorr:";
 
-// The dependency of a task that is a job of its own, whose id Slurm does not know: "aftercorr:17"
-// is "afterok:17_3" for task 3.
+// Returns the dependency of a task that is a job of its own, whose id Slurm does not know:
+// "aftercorr:17" is "afterok:17_3" for task 3.
 std::string OfTheSameTask(const v1::JobSpec& spec) {
   const std::string& written = spec.slurm().dependency();
   const auto task = contract::FindArrayTask(spec);

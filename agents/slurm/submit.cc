@@ -24,7 +24,7 @@ using LaunchKind = agents::LaunchOutcome::Kind;
 constexpr std::string_view kSbatch = "sbatch: ";
 constexpr std::string_view kError = "error: ";
 constexpr std::string_view kFailed = "Batch job submission failed: ";
-// Bytes of sbatch's words that a message has; the evidence has all of them.
+// A message has this many bytes of sbatch's words; the evidence has all of them.
 constexpr size_t kMaxSaidBytes = 500;
 
 // The answer, or the way to it, broke: whether slurmctld has the job is not known.
@@ -57,7 +57,7 @@ constexpr std::array<std::string_view, 24> kUnclear = {"Socket timed out",
 constexpr int kNotExecutable = 126;
 constexpr int kNoSuchCommand = 127;
 
-// Local complaints of sbatch: nothing was sent.
+// These are local complaints of sbatch, after which nothing was sent.
 constexpr std::array<std::string_view, 8> kNotSent = {
     "unrecognized option",   "specification",   "This does not look like a batch script",
     "Batch script is empty", "DOS line breaks", "Unable to open file",
@@ -70,7 +70,8 @@ bool HasOneOf(std::string_view text, const Table& table) {
   });
 }
 
-// --parsable: "17" or "17;cluster", on a line of its own; a site's wrapper may print others.
+// Reads what --parsable prints, "17" or "17;cluster", on a line of its own; a site's wrapper may
+// print others.
 std::optional<uint64_t> JobIdIn(std::string_view output) {
   std::optional<uint64_t> found;
   for (std::string_view line : Lines(output)) {

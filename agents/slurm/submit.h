@@ -1,4 +1,4 @@
-// Submissions: what Slurm is given, and what its answer means.
+// Makes submissions: what Slurm is given, and what its answer means.
 #ifndef MUSTER_AGENTS_SLURM_SUBMIT_H_
 #define MUSTER_AGENTS_SLURM_SUBMIT_H_
 
@@ -36,8 +36,8 @@ struct Submission {
 // The words that follow "sbatch" on its command line.
 std::vector<std::string> SbatchArguments(const Submission& submission);
 
-// An array of runs with the same options: what it is called, where its files are, the ids of its
-// tasks, which rise, and how many may run at the same time (0: all).
+// Describes an array of runs with the same options: what it is called, where its files are, the ids
+// of its tasks, which rise, and how many may run at the same time (0 means all).
 struct TaskArray {
   std::string name;
   ArrayPaths paths;
@@ -71,27 +71,27 @@ struct SubmitOutcome {
   agents::LaunchOutcome::Kind kind = agents::LaunchOutcome::Kind::kUnclear;
   uint64_t job_id = 0;  // kLaunched
   v1::Failure failure;  // kRefused
-  // kRefused: no more jobs may be submitted now; others make room when they end.
+  // With kRefused, no more jobs may be submitted now; others make room when they end.
   bool is_full = false;
-  // kDeferred: nobody has waited for a turn, so that a pause is due.
+  // With kDeferred, nobody has waited for a turn, so a pause is due.
   bool needs_pause = false;
   std::string words;  // what was said, for the evidence
-  // kUnclear: the answer is an error that no table holds. The cluster does not have the job, once a
-  // look-up has shown that. Slurm's own words for it, a line.
+  // With kUnclear, the answer is an error that no table holds. The cluster does not have the job,
+  // once a look-up has shown that. Slurm's own words for it, a line.
   std::string unknown_words;
 };
 SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result);
-// The limit that sbatch names on a line before the refusal; without a code: none.
+// Returns the limit that sbatch names on a line before the refusal; without a code if none.
 v1::StateReason LimitIn(std::string_view stderr_text);
 // Classifies Slurm's own error for a submission. `limit`: as LimitIn has it.
 SubmitOutcome ClassifyError(std::string_view slurm_words, const v1::StateReason& limit,
                             std::string all_words);
-// The outcome of a job that nobody was asked to take, since it cannot be said there.
+// Returns the outcome of a job that nobody was asked to take, since it cannot be said there.
 SubmitOutcome NotSent(std::string words);
 // The outcome of a submission that nobody was asked for, and that may go later.
 SubmitOutcome NobodyAsked(std::string_view words);
-// The outcome after an error that kept the answer from coming: it tells whether anybody was asked
-// at all.
+// Returns the outcome after an error that kept the answer from coming, which tells whether anybody
+// was asked at all.
 SubmitOutcome NoAnswer(const absl::Status& status);
 
 // The failure for a refusal in words that no table holds.

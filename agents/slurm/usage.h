@@ -1,4 +1,4 @@
-// The counts of Slurm's accounting for jobs: what sacct is asked, and what it answers.
+// Reads the counts of Slurm's accounting for jobs: what sacct is asked, and what it answers.
 #ifndef MUSTER_AGENTS_SLURM_USAGE_H_
 #define MUSTER_AGENTS_SLURM_USAGE_H_
 
@@ -35,7 +35,7 @@ std::vector<std::string> UsageArguments(const std::vector<JobId>& ids, absl::Tim
 // INTERNAL with the line if one cannot be read.
 absl::StatusOr<std::vector<UsageRow>> ParseUsage(std::string_view output);
 
-// "1-02:03:04", "02:03:04", "03:04.567". Nothing if it is none.
+// Reads "1-02:03:04", "02:03:04", "03:04.567". Nothing if it is none.
 std::optional<absl::Duration> ParseCpuTime(std::string_view text);
 
 }  // namespace muster::slurm

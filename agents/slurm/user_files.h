@@ -1,4 +1,4 @@
-// The files of runs that run as their users, for people: read as those users.
+// Reads the files of runs that run as their users, for people, as those users.
 #ifndef MUSTER_AGENTS_SLURM_USER_FILES_H_
 #define MUSTER_AGENTS_SLURM_USER_FILES_H_
 

@@ -1,6 +1,6 @@
-// The login host when jobs run as their users: a file in the area of a user is handled as that
-// user, all else as the agent. The areas are the user's directory below run_dir, and everything
-// under a path that UserPath has made.
+// Makes the login host when jobs run as their users: a file in the area of a user is handled as
+// that user, all else as the agent. The areas are the user's directory below run_dir, and
+// everything under a path that UserPath has made.
 //
 // Any thread may use it.
 #ifndef MUSTER_AGENTS_SLURM_USERS_HOST_H_
@@ -27,8 +27,8 @@ std::string UserPath(std::string_view user, std::string_view path);
 
 class UsersHost : public hosts::Host {
  public:
-  // `areas`: the directory of the users' directories. `host_of` returns the host as a user sees it,
-  // which outlives this object.
+  // `areas` is the directory of the users' directories. `host_of` returns the host as a user sees
+  // it, which outlives this object.
   UsersHost(std::unique_ptr<hosts::Host> own, std::string areas,
             std::function<hosts::Host*(const std::string& user)> host_of)
       : own_(std::move(own)), areas_(std::move(areas) + "/"), host_of_(std::move(host_of)) {}

@@ -154,7 +154,7 @@ Observation FinishingUnasked(const RunFacts& facts) {
 }
 
 // The file server may be away: that there is no record is not known. Slurm's own word on a failure
-// lacks the cause, so that it waits for the record for a while.
+// lacks the cause, so it waits for the record for a while.
 bool WaitsForRecord(const RunFacts& facts, JobPhase phase) {
   if (facts.record_error.empty()) return false;
   const bool is_brief = facts.record_is_torn || facts.cancel_asked;

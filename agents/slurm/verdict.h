@@ -15,8 +15,8 @@
 
 namespace muster::slurm {
 
-// The exit code of batch.sh when it does not run the command: another Slurm job owns the run, or
-// the claim could not be written.
+// batch.sh ends with this exit code when it does not run the command: another Slurm job owns the
+// run, or the claim could not be written.
 inline constexpr int kClaimLostCode = 75;
 
 // The facts about one run.
@@ -37,8 +37,8 @@ struct RunFacts {
   std::optional<QueueRow> queue;
   // The Slurm job that converts its image, while the run waits for that.
   std::optional<QueueRow> conversion;
-  // The last Slurm job that was to convert it, if that failed and Slurm remembers it; only of a run
-  // whose image was not there.
+  // The last Slurm job that was to convert it, if that failed and Slurm remembers it; only for a
+  // run whose image was not there.
   std::optional<QueueRow> ended_conversion;
 
   enum class History {
@@ -61,13 +61,13 @@ struct RunFacts {
   absl::Duration unread_for;
   // It was read, and is not whole: it is being written, or its disk was full.
   bool record_is_torn = false;
-  // The time at which the run's time limit ends it: as squeue last said, or else counted from the
+  // The run's time limit ends it at this time: as squeue last said, or else counted from the
   // record's start. Nothing if neither is known.
   std::optional<absl::Time> limit_end;
   // The words that Slurm wrote into the batch script's output since the job's last start; their end
   // is enough.
   std::string slurm_output;
-  // Bytes of memory that it may use on each node; 0: not known.
+  // It may use this many bytes of memory on each node; 0 if not known.
   uint64_t memory_limit_bytes = 0;
 
   // True if a job has claimed the run, as far as is known. Only asked if squeue lists none.
@@ -108,7 +108,7 @@ inline constexpr absl::Duration kMaxUnread = absl::Hours(24);
 // hundreds are ahead of it.
 inline constexpr absl::Duration kAloneAfter = absl::Minutes(5);
 
-// The reason to doubt a record that says 0 until Slurm has said how the job ended.
+// Names the reason to doubt a record that says 0 until Slurm has said how the job ended.
 enum class Doubt {
   kNone,       // the command ended with 0 by itself, and batch.sh never runs it again
   kSignal,     // Slurm had begun to stop the job: the 0 may be the command's answer to that

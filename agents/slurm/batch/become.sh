@@ -1,6 +1,6 @@
 #!/bin/bash
-# Part of batch.sh: becoming a program. The parts behind this one are not even read then: that costs as long as to start
-# the shell.
+# This part of batch.sh becomes a program. The parts behind this one are not even read then: that costs as long as to
+# start the shell.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # become PROGRAM RANK: turns this shell into the program. specs/PROGRAM.argv holds the working directory and the words
@@ -11,7 +11,7 @@ become() {
   mapfile -d '' -t words <"$run_dir/specs/$1.argv"
   ((${#words[@]} >= 2)) || give_up "$run_dir/problem.$2" files
   if [[ $1 == command && -e $run_dir/slurm_variables ]]; then
-    # A batch script in its container: Pyxis has made the rest, and where it starts.
+    # This is a batch script in its container: Pyxis has made the rest, and where it starts.
     unset "${!SLURM_@}"
     mapfile -d '' -t variables <"$run_dir/slurm_variables"
   else

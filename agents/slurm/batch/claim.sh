@@ -1,5 +1,6 @@
 #!/bin/bash
-# Part of batch.sh: which Slurm job the run belongs to, and what an earlier start of it has left.
+# This part of batch.sh finds which Slurm job the run belongs to, and what an earlier start of it
+# has left.
 # shellcheck disable=SC2154 # its parts share the variables
 
 # The run belongs to the Slurm job that creates the claim. Another job of the same run (a submission whose answer was

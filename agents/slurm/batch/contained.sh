@@ -1,5 +1,6 @@
 #!/bin/bash
-# Part of batch.sh: a batch script in a container of its own, as with Pyxis' options of sbatch.
+# This part of batch.sh runs a batch script in a container of its own, as with Pyxis' options of
+# sbatch.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # run_contained: sets what `run` sets. The script is the one task of a step on this node, which has all that the job has
@@ -47,8 +48,8 @@ take_streams() {
   exec {in_fd}<&0 {out_fd}>&1 {err_fd}>&2
 }
 
-# hand_back_words_of_container: the words about a container that did not start are in the script's output; the agent looks
-# for them where Slurm writes. Fails if there are none.
+# hand_back_words_of_container: copies the words about a container that did not start from the script's output to where
+# Slurm writes, because the agent looks for them there. Fails if there are none.
 hand_back_words_of_container() {
   local line said=()
   while IFS= read -r line; do

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Part of batch.sh: the container in which a run's programs are, and the signal that they may be sent.
+# This part of batch.sh makes the container in which a run's programs are, and relays the signal that
+# they may be sent.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # A run with an image has a file `specs/container`: the image's own file, if it is one that can be looked at here; the Slurm
@@ -68,7 +69,8 @@ pass_on() {
   fi
 }
 
-# relay SIGNAL: to the programs of the run's tasks on this node. Containers have the node's process ids.
+# relay SIGNAL: sends it to the programs of the run's tasks on this node. Containers have the node's
+# process ids.
 relay() {
   local file pid
   for file in "$run_dir/pid.${SLURMD_NODENAME:-localhost}".*; do

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Part of batch.sh: programs on all nodes of the allocation, by srun; and what they find in their environment.
+# This part of batch.sh runs programs on all nodes of the allocation, by srun, and gives them their
+# environment.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # start_step PROGRAM RANK TASKS_PER_NODE OPTION...: becomes srun, which runs it once on each of the nodes, or more often.

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Part of batch.sh: the lease of a run that another one follows when its cluster is lost (on_cluster_loss). The agent
-# renews a file as long as the broker answers it; agents/core/lease_file.h has the rules for those who read it. Each node
-# obeys by itself, and needs nobody for it: a run whose agent, login node or file server is away ends with its lease,
-# because nobody could tell it that no other run has been started.
+# This part of batch.sh keeps the lease of a run that another one follows when its cluster is lost (on_cluster_loss). The
+# agent renews a file as long as the broker answers it; agents/core/lease_file.h has the rules for those who read it.
+# Each node obeys by itself, and needs nobody for it: a run whose agent, login node or file server is away ends with its
+# lease, because nobody could tell it that no other run has been started.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # The time that stopping what is left of other steps on this node may take.
@@ -84,7 +84,7 @@ start_guard() {
   read -r -u "$guard" "guard_pids[1]"
 }
 
-# end_guard: the program has ended. Sets lease_over if the lease has ended it.
+# end_guard: ends the guard once the program has ended. Sets lease_over if the lease has ended it.
 end_guard() {
   local said=''
   [[ $guard ]] || return 0
@@ -163,7 +163,7 @@ sweep_steps() {
   done < <(exec timeout -k 1 "$sweep_s" scontrol listpids "$SLURM_JOB_ID" 2>/dev/null)
 }
 
-# end_steps SRUN...: a TERM to an srun makes it kill its step.
+# end_steps SRUN...: ends them with a TERM, which makes an srun kill its step.
 end_steps() {
   local pid
   for pid in "$@"; do

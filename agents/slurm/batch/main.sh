@@ -1,5 +1,5 @@
 #!/bin/bash
-# Part of batch.sh: from the start of the Slurm job to the record of its end.
+# This part of batch.sh goes from the start of the Slurm job to the record of its end.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # Tells people the run's Slurm job, and its nodes.

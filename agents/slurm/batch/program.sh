@@ -1,5 +1,5 @@
 #!/bin/bash
-# Part of batch.sh: starting a program on this node, and learning how it ends.
+# This part of batch.sh starts a program on this node, and learns how it ends.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # run PROGRAM RANK: runs it and waits for it. Sets status, signal and problem; and, meanwhile, program to its process.
@@ -26,8 +26,8 @@ run_undisturbed() {
   # A program that may be stopped leads a process group, so that its children are stopped with it.
   if [[ $stoppable || $leased ]] && type -P setsid >/dev/null; then words=(setsid "${words[@]}"); fi
   signal=0 problem=
-  # A pipeline whose second half is this shell: the command is not one of the shell's asynchronous ones, which would
-  # ignore INT, and yet it is among its jobs.
+  # This is a pipeline whose second half is this shell: the command is not one of the shell's asynchronous ones,
+  # which would ignore INT, and yet it is among its jobs.
   {
     # These signals are for the program from here on.
     trap - TERM CONT "${signals[@]}" ${warning:+"$warning"}

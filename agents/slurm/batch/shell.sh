@@ -1,5 +1,6 @@
 #!/bin/bash
-# Part of batch.sh: the variables that a batch script takes along from where it was submitted.
+# This part of batch.sh sets the variables that a batch script takes along from where it was
+# submitted.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # read_shell: puts the account's login environment, if the run wants it, and the variables of the submitter's shell before

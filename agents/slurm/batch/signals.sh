@@ -1,5 +1,6 @@
 #!/bin/bash
-# Part of batch.sh: signals that users send to a run that goes on (muster scancel -s, or Slurm's own scancel).
+# This part of batch.sh passes on signals that users send to a run that goes on (muster scancel -s, or Slurm's
+# own scancel).
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # All that would end this shell, by Linux's numbers, but for TERM, KILL, and PIPE, which it may bring upon itself.

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Part of batch.sh: stopping a program before its time limit does (slurm.timeout), or because another one has failed.
+# This part of batch.sh stops a program before its time limit does (slurm.timeout), or because another one has
+# failed.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # The other roles' time between TERM and KILL when one has failed: as long as Slurm itself gives as a rule.

@@ -1,8 +1,9 @@
 #!/bin/bash
-# Part of batch.sh: a user's own batch script, run as sbatch would: once, outside of srun, with files of its own.
+# This part of batch.sh runs a user's own batch script as sbatch would: once, outside of srun, with files of its
+# own.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
-# The time after the script's end in which its output must reach the files. Only a process that it has left behind keeps
+# The script's output must reach the files within this time after its end. Only a process that it has left behind keeps
 # them open for longer.
 drain_s=5
 
@@ -103,7 +104,7 @@ open_streams() {
   [[ ! $drained_fd ]] || exec {copying_fd}>&-
 }
 
-# A pipe that nobody writes into, whose writing end the copiers have: it ends when they have.
+# Nobody writes into this pipe, whose writing end the copiers have, so it ends when they have.
 open_drain() {
   exec {drained_fd}< <(:)
   exec {copying_fd}>"/dev/fd/$drained_fd"
