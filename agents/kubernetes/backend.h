@@ -42,19 +42,19 @@
 
 namespace muster::kubernetes {
 
-// The interval between two looks at all runs, which keep the observations fresh and notice when a
-// wait is over. A run that changes is looked at at once. The watches have the answers, so that a
-// look asks the server nothing.
+// Two looks at all runs are this far apart; they keep the observations fresh and notice when a wait
+// is over. A run that changes is looked at at once. The watches have the answers, so that a look
+// asks the server nothing.
 inline constexpr absl::Duration kObserveIntervalOfAll = absl::Seconds(2);
 
-// Threads that change Jobs, and threads that delete them: several, so that one call that hangs on a
-// webhook does not delay the others; few, so that the server is not flooded. They are apart, so
-// that holds and releases, for which somebody waits, never wait for a deletion.
+// These threads change Jobs, and those delete them. There are several, so that one call that hangs
+// on a webhook does not delay the others, and few, so that the server is not flooded. They are
+// apart, so that holds and releases, for which somebody waits, never wait for a deletion.
 inline constexpr int kChangeThreads = 4;
 inline constexpr int kDeletionThreads = 4;
 
-// Most simultaneous launches of runs that bring files along: each takes some 25 MiB for an archive
-// of the largest size.
+// At most this many runs that bring files along are launched at once: each takes some 25 MiB for an
+// archive of the largest size.
 inline constexpr int kMaxLaunchesWithFiles = 4;
 
 class KubernetesBackend final : public agents::Backend {
@@ -94,7 +94,7 @@ class KubernetesBackend final : public agents::Backend {
   std::string NamespaceOf(const agents::RunHandle& run) const;
   // The directory of the run's results as its containers see it; empty: it has none.
   std::string ResultsDirectory(const agents::RunHandle& run) const;
-  // The runs of a namespace; nowhere_ if the agent does not work in it.
+  // Returns the runs of a namespace; nowhere_ if the agent does not work in it.
   NamespaceRuns& HomeOf(const std::string& name_space);
   NamespaceRuns& HomeOf(const agents::RunHandle& run) { return HomeOf(NamespaceOf(run)); }
   // Makes the entry of a namespace, unless there is one. Call it before the watches begin.
@@ -130,14 +130,14 @@ class KubernetesBackend final : public agents::Backend {
   LaunchEnd PackBroughtFiles(const std::string& run_key, const v1::JobSpec& spec,
                              std::vector<std::string>* parts);
   LaunchEnd TakeFileRoom(const std::string& run_key, const v1::JobSpec& spec);
-  // The size of the archive of the files that the job brings along; 0: it brings none; none: the
-  // broker does not have the list of them. An error says why they cannot be taken.
+  // Returns the size of the archive of the files that the job brings along; 0 if it brings none;
+  // none if the broker does not have the list of them. An error says why they cannot be taken.
   absl::StatusOr<std::optional<uint64_t>> BroughtBytes(const v1::JobSpec& spec) const;
   // Warns of what the job gets because of its GPUs where it leaves cores or memory open.
   void WarnOfDefaults(agent::v1::Assignment planned, agents::CheckList* checks);
   // Returns whether there is room for such an archive now, and warns if not.
   bool WarnOfFileRoom(uint64_t archive_bytes, agents::CheckList* checks) const;
-  // The rest of a plan: what the API server says of the objects, and when the run would start.
+  // Adds the rest of a plan: what the API server says of the objects, and when the run would start.
   void PlanOnServer(const agent::v1::Assignment& planned, const RunObjects& objects,
                     bool has_file_room, v1::JobPlan* plan, agents::CheckList* checks);
   // Warns of things that the job names and that are not there yet. Returns whether there are any.
@@ -210,7 +210,7 @@ class KubernetesBackend final : public agents::Backend {
     std::string trouble;  // the result of the last one; empty: it was done, or there was none
   };
   struct JobChange {
-    // The time when a look first noticed that the run is to be held; none: it is not.
+    // A look first noticed at this time that the run is to be held; none if it is not.
     std::optional<absl::Time> hold_wished;
     bool is_under_way = false;
     Tries patches;

@@ -29,8 +29,8 @@
 namespace muster::kubernetes {
 namespace {
 
-// The run key in plans, whose job has no number yet; with Muster's name in front it would be a real
-// one.
+// This is the run key in plans, whose job has no number yet; with Muster's name in front it would
+// be a real one.
 constexpr char kPlannedRun[] = "plan-1-1";
 
 // The user's words may hold what nobody else is to read.
@@ -71,7 +71,7 @@ void WarnOfDirectory(const v1::JobSpec& spec, const RunObjects& objects,
                v1::SUBMIT_WARNING_CODE_WORKING_DIRECTORY);
 }
 
-// `spelled`: the job as the cluster spells what it names.
+// `spelled` is the job as the cluster spells what it names.
 void TellGpuType(const v1::JobSpec& spec, const v1::JobSpec& spelled, agents::CheckList* checks) {
   for (int i = 0; i < spec.resources().gpus_size(); ++i) {
     const std::string& wanted = spec.resources().gpus(i).type();

@@ -16,7 +16,7 @@ namespace {
 
 // After the answer to one try, so that what is refused does not burden the server.
 constexpr absl::Duration kChangePause = absl::Seconds(10);
-// If the Job was another by then: the watch tells in a moment what it is.
+// If the Job was another by then, the watch tells in a moment what it is.
 constexpr absl::Duration kConflictPause = absl::Milliseconds(200);
 
 }  // namespace

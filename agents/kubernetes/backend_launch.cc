@@ -1,4 +1,5 @@
-// A launch: the Job, suspended; what it owns; then it is let go, once there is room for all of it.
+// Launches a run: makes the Job, suspended, and what it owns; then lets it go, once there is room
+// for all of it.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -205,7 +206,7 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
 }
 
 LaunchOutcome KubernetesBackend::TakeBack(LaunchOutcome outcome, const JobObject& job) {
-  // Not OK: the sweep finds it.
+  // If it is not OK, the sweep finds it.
   if (outcome.kind == LaunchOutcome::Kind::kRefused) (void)calls_.DeleteJob(job.name);
   return outcome;
 }

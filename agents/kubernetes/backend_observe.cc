@@ -21,8 +21,8 @@ using agents::Observation;
 using agents::ObserveOutcome;
 using agents::RunHandle;
 
-// Between the clocks of the cluster's own machines; times are in whole seconds. A try that a queue
-// takes back and lets go again lasts longer.
+// The clocks of the cluster's own machines may differ by this; times are in whole seconds. A try
+// that a queue takes back and lets go again lasts longer.
 constexpr absl::Duration kObservedClockSlack = absl::Seconds(2);
 
 size_t CountEnded(const RunFacts& facts) {
@@ -148,7 +148,7 @@ absl::StatusOr<std::optional<RunFacts>> KubernetesBackend::Gather(const RunHandl
     }
     facts = store.Facts(run.run_key);
   }
-  // The watch of Jobs may be behind that of pods: what seems to be suspended in the midst of its
+  // The watch of Jobs may be behind that of pods, so what seems to be suspended in the midst of its
   // work may just have been let go.
   const bool seems_suspended = HasBegunSuspended(facts) &&
                                asked_if_suspended_[run.run_key] != facts.job->name.resource_version;
@@ -163,7 +163,7 @@ absl::StatusOr<std::optional<RunFacts>> KubernetesBackend::Gather(const RunHandl
     store.Put(**std::move(job));
     facts = store.Facts(run.run_key);
   }
-  // The watch of pods may be behind that of Jobs: an end is not told before its pods were seen.
+  // The watch of pods may be behind that of Jobs, so an end is not told before its pods were seen.
   const bool ends = facts.job.has_value() && facts.job->HasEnded();
   if (ends && CountEnded(facts) < PodsOf(run) && !asked_for_pods_.contains(run.run_key)) {
     absl::StatusOr<std::vector<PodObject>> pods = calls_.ListPods(name_space, run.run_key);

@@ -27,10 +27,10 @@
 
 namespace muster::kubernetes {
 
-// Limit for all archives together, in bytes: an eighth of what etcd holds by default (2 GiB) for
-// the whole cluster. When etcd is full, nobody can write to the API server.
+// All archives together have at most this many bytes: an eighth of what etcd holds by default (2
+// GiB) for the whole cluster. When etcd is full, nobody can write to the API server.
 inline constexpr uint64_t kMaxBytesOfArchives = uint64_t{256} << 20;
-// The time that the bytes of a deleted Job still count. etcd frees them when the API server
+// The bytes of a deleted Job still count for this long. etcd frees them when the API server
 // compacts it: every 5 minutes by default (--etcd-compaction-interval), and only what was deleted
 // more than 5 minutes ago; so after 10 minutes at most.
 inline constexpr absl::Duration kUntilCompacted = absl::Minutes(10);
@@ -63,7 +63,7 @@ class FileRoom {
   absl::Status Try(uint64_t bytes) const;
   // The run's Job is not being made, and will not be unless Take is called again.
   void Leave(const std::string& run_key);
-  // The same; nothing of the archive was sent, so that its room is free at once.
+  // Does the same if nothing of the archive was sent, so that its room is free at once.
   void GiveBack(const std::string& run_key);
   // Call it now and then. Updates the file, so that a restart does not count bytes that were freed
   // long before it. Returns what an operator should know; empty: nothing.

@@ -25,16 +25,16 @@ std::string JobPath(const ObjectName& job) {
   return JobsOf(job.name_space) + "/" + Escape(job.name);
 }
 
-// A quota that is full, or whose count was changed by another call meanwhile; a server that has
-// just started.
+// Recognises a quota that is full, or whose count was changed by another call meanwhile, and a
+// server that has just started.
 bool IsPassing(const ApiAnswer& answer) {
   if (answer.message.find("not yet ready") != std::string::npos) return true;
   return (answer.status == 403 && answer.message.find("exceeded quota") != std::string::npos) ||
          (answer.status == 409 && answer.reason == "Conflict");
 }
 
-// 408 and 429: too busy; 401 and 5xx: in trouble. It says nothing of the run, and may be another
-// answer the next time.
+// With 408 and 429 it is too busy, with 401 and 5xx in trouble. It says nothing of the run, and may
+// be another answer the next time.
 bool MayPass(const ApiAnswer& answer) {
   if (answer.IsDenied()) return false;
   return answer.status >= 500 || answer.status == 401 || answer.status == 408 ||
@@ -246,7 +246,7 @@ absl::StatusOr<JobObject> JobCalls::PatchJob(const ObjectName& job, const Json& 
                  .timeout = kWriteTimeout});
   if (!answer.ok()) return Unheard(answer.status());
   if (answer->ok()) return ParseJob(answer->body);
-  // A uid that is not the Job's: the server takes it for a change of what cannot be changed.
+  // The uid is not the Job's, and the server takes that for a change of what cannot be changed.
   if (answer->status == 422 && answer->message.find("metadata.uid") != std::string::npos)
     return absl::NotFoundError("the Job of that name is another one");
   const absl::Status refusal =
@@ -280,7 +280,7 @@ absl::StatusOr<std::optional<std::string>> JobCalls::Try(const RunObjects& objec
     if (answer->ok()) continue;
     const absl::Status refusal =
         RefusalOf(*answer, fmt::format("create the {}", TextAt(*object, "kind")));
-    // A namespace that takes no runs now: jobs wait for it.
+    // The namespace takes no runs now, and jobs wait for it.
     const bool is_shut = answer->IsRbac() || (object == &objects.job && IsNamespaceGone(*answer));
     if (MayPass(*answer) || is_shut) return refusal;
     return std::string(ToStd(refusal.message()));

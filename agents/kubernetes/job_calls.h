@@ -20,7 +20,7 @@
 
 namespace muster::kubernetes {
 
-// The result of a call: nothing, it did what it should; else how the launch ends.
+// Holds the result of a call: nothing if it did what it should; else how the launch ends.
 using LaunchEnd = std::optional<agents::LaunchOutcome>;
 
 // Rights, room and queues come back after seconds or minutes, and a try costs few calls.
@@ -57,10 +57,10 @@ class JobCalls {
   // launch. It cannot be looked at without the right to read all Secrets.
   LaunchEnd CreateOwned(const RunObjects& objects, const JobObject& job, bool is_new);
 
-  // The Job of that name; nothing: the server has none. Errors: it could not be asked.
+  // Returns the Job of that name; nothing if the server has none. Errors: it could not be asked.
   absl::StatusOr<std::optional<JobObject>> FindJob(const std::string& name_space,
                                                    const std::string& name);
-  // The run's Job; nothing: the server has none, or a Job of that name that belongs to another.
+  // Returns the run's Job; nothing if the server has none, or one that belongs to another.
   absl::StatusOr<std::optional<JobObject>> FindRun(const std::string& name_space,
                                                    const std::string& run_key);
   // The run's pods that the server has now. Errors: it could not be asked.
@@ -70,7 +70,7 @@ class JobCalls {
   // UNAVAILABLE: the connection broke, and nobody knows. INVALID_ARGUMENT: the server, or an
   // admission hook there, will never take it.
   absl::StatusOr<JobObject> PatchJob(const ObjectName& job, const Json& patch);
-  // With its pods, which have their grace; OK as well: it is gone, or another one.
+  // Deletes it with its pods, which have their grace. OK as well if it is gone, or another.
   absl::Status DeleteJob(const ObjectName& job);
   // The words with which the server would refuse the Job, or what it owns; nothing: it would take
   // them all. None is made. Errors: it could not be asked, or takes none there for now.

@@ -16,11 +16,11 @@ namespace {
 // A renewal that takes longer than this comes with the next one.
 constexpr absl::Duration kLeaseWriteTimeout = absl::Seconds(10);
 
-// The time for which pods may see an older file than the one that was written last. A kubelet
-// brings it up to date when it looks at a pod, every syncFrequency (60 s by default) and up to half
-// of that later (workerResyncIntervalJitterFactor in pkg/kubelet/pod_workers.go of Kubernetes);
-// what it looks at then may be as old as its cache allows, a minute where it does not watch
-// ConfigMaps (configMapAndSecretChangeDetectionStrategy). Source:
+// Returns the time for which pods may see an older file than the one that was written last. A
+// kubelet brings it up to date when it looks at a pod, every syncFrequency (60 s by default) and up
+// to half of that later (workerResyncIntervalJitterFactor in pkg/kubelet/pod_workers.go of
+// Kubernetes); what it looks at then may be as old as its cache allows, a minute where it does not
+// watch ConfigMaps (configMapAndSecretChangeDetectionStrategy). Source:
 // https://kubernetes.io/docs/concepts/configuration/configmap/#mounted-configmaps-are-updated-automatically
 constexpr int kKubeletSyncSeconds = 90;
 constexpr int kKubeletCacheSeconds = 60;

@@ -1,5 +1,5 @@
-// Leases of runs on Kubernetes: a ConfigMap in each namespace that has runs with one. Their pods
-// see it as a file, which the start script obeys; agents/core/lease_file.h has its rules.
+// Keeps the leases of runs: a ConfigMap in each namespace that has runs with one. Their pods see it
+// as a file, which the start script obeys; agents/core/lease_file.h has its rules.
 #ifndef MUSTER_AGENTS_KUBERNETES_LEASES_H_
 #define MUSTER_AGENTS_KUBERNETES_LEASES_H_
 

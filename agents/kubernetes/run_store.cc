@@ -56,7 +56,7 @@ bool IsBehind(const ObjectName& object, const ObjectName& known) {
 }  // namespace
 
 std::string RunKeyOfName(const std::string& name) {
-  // "k7m2-42-1-0-x8f2p": the key is the first three parts.
+  // The name is "k7m2-42-1-0-x8f2p", and the key its first three parts.
   size_t end = 0;
   for (int dashes = 0; end < name.size(); ++end) {
     if (name[end] == '-' && ++dashes == 3) break;

@@ -22,8 +22,8 @@
 
 namespace muster::kubernetes {
 
-// Most warnings that are kept of one run, the latest ones and the first of each reason: as many as
-// a failure may quote.
+// At most this many warnings are kept of one run, the latest ones and the first of each reason: as
+// many as a failure may quote.
 inline constexpr size_t kMaxEventsOfRun = 8;
 
 class RunStore {
@@ -42,7 +42,7 @@ class RunStore {
   ObjectSink* pods();
   ObjectSink* events();
 
-  // From now on news of the run wakes the agent, and its deleted objects are kept until Forget.
+  // Makes news of the run wake the agent from now on, and keeps its deleted objects until Forget.
   void Want(const std::string& run_key);
   // Returns the clean-up that its Job needs from now on, if the Job is there.
   std::optional<Leftover> Forget(const std::string& run_key);

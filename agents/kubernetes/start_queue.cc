@@ -16,8 +16,8 @@ namespace {
 
 // Kinds of runs that find no room before a call ends: each is a search over all nodes.
 constexpr size_t kMaxMisfits = 512;
-// The time that a run that was let go counts for more than its pods have: the scheduler has found
-// nodes for them by then, or they wait in the cluster and hold nothing.
+// A run that was let go counts for more than its pods have during this time: the scheduler has
+// found nodes for them by then, or they wait in the cluster and hold nothing.
 constexpr absl::Duration kStartingCounts = absl::Minutes(1);
 // The time that a run whose pods are on their nodes counts for more than is seen on the nodes: the
 // watches of one server are moments apart.
@@ -26,12 +26,13 @@ constexpr absl::Duration kPlacedCounts = absl::Seconds(10);
 // soon, and one that refuses for hours is asked about each run only now and then.
 constexpr absl::Duration kFirstPause = absl::Seconds(1);
 constexpr absl::Duration kLongestPause = absl::Seconds(30);
-// The time that a launch under way keeps room from those behind it: its few calls take a fraction
+// A launch under way keeps room from those behind it for this long: its few calls take a fraction
 // of a second, and one that hangs must not stop the others.
 constexpr absl::Duration kLaunchCounts = absl::Seconds(10);
 
-// The time that smaller runs may begin on nodes that the first run that waits could be on: so much
-// of their time would be lost while it waits for all of them, and it for them without an end.
+// Smaller runs may begin for this long on nodes that the first run that waits could be on: so much
+// of the nodes' time would be lost while it waits for all of them, and it would wait for the
+// smaller ones without an end.
 constexpr absl::Duration kMayBePassed = absl::Minutes(1);
 
 // Returns the part of a run that decides whether it fits; runs that are alike in it need not be

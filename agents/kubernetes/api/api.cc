@@ -15,7 +15,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// A list of five hundred Jobs with their pods; lists are asked for in pages of that.
+// A list of five hundred Jobs with their pods fits; lists are asked for in pages of that.
 constexpr size_t kMaxAnswerBytes = size_t{64} << 20;
 // The format of the header Date.
 constexpr char kHttpDate[] = "%a, %d %b %E4Y %H:%M:%S GMT";
@@ -24,7 +24,8 @@ constexpr absl::Duration kStreamStartTimeout = absl::Seconds(30);
 // Waits between repetitions if the server names none.
 constexpr absl::Duration kFirstWait = absl::Milliseconds(200);
 constexpr absl::Duration kLongestWait = absl::Seconds(10);
-// Enough for a server that restarts, at the waits above; the call's own time is the other bound.
+// This is enough for a server that restarts, at the waits above; the call's own time is the other
+// bound.
 constexpr int kMaxTries = 10;
 // Calls of which each broke its connection; more of them is no coincidence.
 constexpr int kMaxCuts = 4;
@@ -62,8 +63,8 @@ std::string_view HintOf(const ApiAnswer& answer) {
 
 }  // namespace
 
-// Source: ToStatusErr in staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors, and
-// plugin/policy/validating, of Kubernetes.
+// The source is ToStatusErr in staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors,
+// and plugin/policy/validating, of Kubernetes.
 bool ApiAnswer::IsDenied() const {
   const auto has = [&](std::string_view words) { return message.find(words) != message.npos; };
   return !ok() && ((has("admission webhook ") && has(" denied the request")) ||
@@ -176,7 +177,7 @@ absl::StatusOr<Json> Api::Get(const std::string& path, std::string_view what) {
 absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
   const absl::Time end = agents::SteadyNow() + call.timeout;
   bool renewed = false;
-  // By any of the tries: the last one knows nothing of those before it.
+  // Any of the tries may have been: the last one knows nothing of those before it.
   bool may_have_been_heard = false;
   for (int tries = 1;; ++tries) {
     Credential credential;

@@ -26,7 +26,7 @@ namespace muster::kubernetes {
 struct ApiAnswer {
   int status = 0;  // of HTTP
   Json body;       // null if it was no JSON
-  // For a refusal: its reason ("AlreadyExists", "Forbidden"; "" if none) and its message, whole.
+  // For a refusal, its reason ("AlreadyExists", "Forbidden"; "" if none) and its message, whole.
   std::string reason;
   std::string message;
   // The server may have heard the call before, and have done it: what is there already may be of
@@ -43,7 +43,7 @@ struct ApiAnswer {
 // The answer with this body.
 ApiAnswer ToAnswer(int status, const std::string& body);
 
-// A refusal as a status: NOT_FOUND (404), ALREADY_EXISTS and ABORTED (409), PERMISSION_DENIED
+// Returns a refusal as a status: NOT_FOUND (404), ALREADY_EXISTS, ABORTED (409), PERMISSION_DENIED
 // (403), UNAUTHENTICATED (401), INVALID_ARGUMENT (400, 413, 422), OUT_OF_RANGE (410),
 // RESOURCE_EXHAUSTED (429), INTERNAL (5xx), UNKNOWN (others). `what` says what was asked for. The
 // server's message is in it, whole, and what to do where credentials are refused or lacking.
@@ -83,9 +83,9 @@ class Api {
   // The next call has renewed credentials; for streams that were answered with 401.
   void RenewCredentials();
 
-  // The server's time of day, with which the times in its objects are compared: that of its latest
-  // answer, moved on by a clock that nobody sets; before there is one, this machine's as it was at
-  // first. So the clocks of both may differ, and be set.
+  // Returns the server's time of day, with which the times in its objects are compared: that of its
+  // latest answer, moved on by a clock that nobody sets; before there is one, this machine's as it
+  // was at first. So the clocks of both may differ, and be set.
   absl::Time ServerTime() const;
 
   // Calls since the start, by method, and "stream".
@@ -106,7 +106,7 @@ class Api {
   absl::Duration server_ahead_ ABSL_GUARDED_BY(mutex_);
 };
 
-// "a b/c" as a part of a path or a query: "a%20b%2Fc".
+// Writes "a b/c" as a part of a path or a query: "a%20b%2Fc".
 std::string Escape(std::string_view text);
 
 }  // namespace muster::kubernetes

@@ -24,7 +24,7 @@ struct Credential {
   std::string certificate_pem;
   std::string key_pem;
   std::optional<absl::Time> expiry;  // by the time of day, as the plug-in has said
-  // By agents::SteadyNow: its files may be others by then.
+  // Its files may be others at this time, by agents::SteadyNow.
   std::optional<absl::Time> read_again = {};
 };
 
@@ -33,7 +33,7 @@ struct Credential {
 absl::StatusOr<Credential> ParseExecCredential(const std::string& text,
                                                const std::string& api_version);
 
-// A plug-in's failure holds for all who ask within that time: the agent's threads come within a
+// A plug-in's failure holds for all who ask within this time: the agent's threads come within a
 // second, and one program that hangs for each of them in turn would hold them all.
 inline constexpr absl::Duration kFailureHolds = absl::Seconds(3);
 
@@ -56,11 +56,11 @@ class Credentials {
   Credentials(const Credentials&) = delete;
   Credentials& operator=(const Credentials&) = delete;
 
-  // The present one; files of tokens, certificates and authorities are read again each minute, and
-  // one that is empty or gone by then changes nothing; a plug-in runs again when what it gave has
-  // expired: once for all who ask meanwhile. UNAUTHENTICATED: there is none. DEADLINE_EXCEEDED: the
-  // plug-in still runs.
-  // `deadline`: by agents::SteadyNow.
+  // Returns the present one. Files of tokens, certificates and authorities are read again
+  // each minute, and one that is empty or gone by then changes nothing; a plug-in runs
+  // again when what it gave has expired, once for all who ask meanwhile. UNAUTHENTICATED:
+  // there is none. DEADLINE_EXCEEDED: the plug-in still runs. `deadline`: by
+  // agents::SteadyNow.
   absl::StatusOr<Credential> Get(absl::Time deadline = absl::InfiniteFuture());
   // The server has refused this one: the next Get makes another, if there is a way to.
   void Refuse(const Credential& refused);
@@ -68,7 +68,7 @@ class Credentials {
  private:
   absl::StatusOr<Credential> Make();
   absl::StatusOr<Credential> RunPlugin(const ExecPlugin& plugin);
-  // The plug-in, in a thread of its own: it may take longer than who asks has time.
+  // Starts the plug-in in a thread of its own, because it may take longer than the caller has time.
   void StartPluginLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PluginEnded(absl::StatusOr<Credential> made);
   absl::Status StillRuns() const;

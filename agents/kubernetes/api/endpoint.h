@@ -8,12 +8,12 @@
 
 namespace muster::kubernetes {
 
-// From the kubeconfig files, or else the account of the pod that this process runs in. Errors are
-// those of ReadKubeconfig and InClusterEndpoint, and INVALID_ARGUMENT for a context without a file.
+// Goes by the kubeconfig files, or else the account of this process's pod. Errors are those of
+// ReadKubeconfig and InClusterEndpoint, and INVALID_ARGUMENT for a context without a file.
 absl::StatusOr<Endpoint> FindEndpoint(const KubernetesConfig& config);
 
-// The configuration with its namespaces filled in: name_space is set, and namespaces are all that
-// there are, that one first, each once.
+// Returns the configuration with its namespaces filled in: name_space is set, and namespaces are
+// all that there are, that one first, each once.
 KubernetesConfig WithNamespaces(KubernetesConfig config, const Endpoint& endpoint);
 
 }  // namespace muster::kubernetes

@@ -55,7 +55,7 @@ class HttpSink {
   virtual void OnStatus(int status, const std::map<std::string, std::string>& headers) = 0;
   // Returns whether OnBytes may be called now. false: the server waits until HttpLoop::Resume.
   virtual bool MayTake() { return true; }
-  // false: no more is wanted, and the call ends as CANCELLED.
+  // Returns false if no more is wanted, and the call ends as CANCELLED.
   virtual bool OnBytes(std::string_view bytes) = 0;
   // Last, and once. OK: the answer is whole. UNAVAILABLE: the server was not reached, and has done
   // nothing; FAILED_PRECONDITION: it was, and is not whom the certificates say, nothing was sent;

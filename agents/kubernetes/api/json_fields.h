@@ -14,7 +14,7 @@ namespace muster::kubernetes {
 
 using Json = nlohmann::json;
 
-// The value behind "a/b/c"; null if there is none.
+// Returns the value behind "a/b/c"; null if there is none.
 const Json& At(const Json& object, const char* path);
 std::string TextAt(const Json& object, const char* path);
 int64_t NumberAt(const Json& object, const char* path, int64_t otherwise = 0);

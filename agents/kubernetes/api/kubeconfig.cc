@@ -16,12 +16,12 @@
 namespace muster::kubernetes {
 namespace {
 
-// A file of several hundred clusters; more is no kubeconfig.
+// A file of several hundred clusters fits; more is no kubeconfig.
 constexpr size_t kMaxKubeconfigBytes = 4 << 20;
 // A bundle of all authorities of a system is a quarter of this.
 constexpr size_t kMaxPemBytes = 1 << 20;
 
-// One named entry of a file: a cluster, a user or a context.
+// Holds one named entry of a file: a cluster, a user or a context.
 struct Entry {
   YAML::Node node;
   std::string file;
@@ -102,7 +102,7 @@ std::string Resolve(const std::string& file, const std::string& path) {
   return (absolute / path).lexically_normal().string();
 }
 
-// The text of KEY-data, or else of the file that KEY names; empty if neither is set.
+// Returns the text of KEY-data, or else of the file that KEY names; empty if neither is set.
 absl::StatusOr<std::string> Pem(const Entry& entry, const char* key) {
   const std::string data_key = fmt::format("{}-data", key);
   if (const std::string data = Text(entry.node, data_key.c_str()); !data.empty()) {

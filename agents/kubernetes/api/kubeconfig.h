@@ -55,14 +55,14 @@ struct Endpoint {
   Identity identity;
 };
 
-// The context of that name, or else the current one, from the files together: of two entries with
-// one name the first file's counts. A file that is not there is left out unless it is the only one.
-// INVALID_ARGUMENT and NOT_FOUND name the file, the entry and what to do.
+// Reads the context of that name, or else the current one, from the files together: of two entries
+// with one name the first file's counts. A file that is not there is left out unless it is the only
+// one. INVALID_ARGUMENT and NOT_FOUND name the file, the entry and what to do.
 absl::StatusOr<Endpoint> ReadKubeconfig(const std::vector<std::string>& files,
                                         const std::string& context);
 
-// The files in $KUBECONFIG (with colons between them), or else ~/.kube/config; empty if there are
-// none.
+// Returns the files in $KUBECONFIG (with colons between them), or else ~/.kube/config; empty if
+// there are none.
 std::vector<std::string> DefaultKubeconfigFiles();
 
 // The account of the pod that this process runs in. FAILED_PRECONDITION: it runs in none.

@@ -12,10 +12,11 @@
 namespace muster::kubernetes {
 namespace {
 
-// The server's own choice for large lists; ten MB at most of Jobs.
+// This is the server's own choice for large lists: ten MB at most of Jobs.
 constexpr int kListPageSize = 500;
 constexpr absl::Duration kListTimeout = absl::Seconds(60);
-// The server ends a watch by itself after so long, at random, so that servers share the load.
+// The server ends a watch by itself after at least this long, at random, so that servers share the
+// load.
 constexpr int kShortestWatchSeconds = 300;
 constexpr int kLongestWatchSeconds = 600;
 // The server sends a bookmark each minute; one that is silent for so long is not there any more.
@@ -29,7 +30,7 @@ constexpr size_t kMaxLineBytes = 8 << 20;
 // The most bytes of changes that wait for the watch's thread. A stream that brings more is ended,
 // and followed anew from the last change that was taken.
 constexpr size_t kMaxUnreadBytes = 32 << 20;
-// Pages of one list: fifty thousand objects; a hundred thousand runs are two.
+// One list has at most this many pages: fifty thousand objects; a hundred thousand runs are two.
 constexpr int kMaxListPages = 1000;
 
 // True if the version that the refused watch named cannot be used again: 410, the server has
@@ -56,7 +57,7 @@ class ObjectWatch::Inbox {
     news_.headers = headers;
     changed_.notify_all();
   }
-  // false: nobody has read for long.
+  // Returns false if nobody has read for long.
   bool PutBytes(std::string_view bytes) {
     const MutexLock lock(mutex_);
     if (news_.bytes.size() + bytes.size() > kMaxUnreadBytes) return false;

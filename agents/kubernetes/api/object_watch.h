@@ -59,7 +59,7 @@ class ObjectWatch {
   // OK: what the sink was told is how things are, but for the time that news needs. Otherwise why
   // the server could not be asked or has refused; the sink's knowledge then dates from freshness().
   absl::Status state() const;
-  // When the server was last heard of, by Settings::clock; infinite past: never.
+  // Returns when the server was last heard of, by Settings::clock; infinite past if never.
   absl::Time freshness() const;
   // Waits for the first whole list. false: not within the time.
   bool AwaitFirstList(absl::Duration timeout);
@@ -81,7 +81,7 @@ class ObjectWatch {
   absl::Status TakeLine(std::string_view line);
   // The server has answered.
   void Heard(bool is_list = false);
-  // false: it is being destroyed.
+  // Returns false if it is being destroyed.
   bool Pause(absl::Duration duration);
 
   const Settings settings_;

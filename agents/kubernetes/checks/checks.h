@@ -22,13 +22,13 @@ namespace muster::kubernetes {
 bool JudgeServer(const Endpoint& endpoint, const absl::StatusOr<std::string>& version,
                  agents::CheckList* checks);
 void JudgeVersion(const std::string& version, agents::CheckList* checks);
-// `known`: of the cluster that has the agent's runs; empty: not known.
+// `known` is that of the cluster that has the agent's runs; empty if not known.
 void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::string& known,
                    agents::CheckList* checks);
 // Returns whether anything else is worth a look there. `answer` is that to a GET of the namespace.
 bool JudgePresence(const std::string& name_space, const absl::StatusOr<Json>& answer,
                    agents::CheckList* checks);
-// `answer`: what became of a Job that was only tried.
+// `answer` says what became of a Job that was only tried.
 void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& answer,
                 agents::CheckList* checks);
 
@@ -62,7 +62,7 @@ v1::ClusterCheck ProjectsLine(const KubernetesConfig& config);
 // `answer` is that to a GET of the namespace.
 void JudgeStandard(const std::string& name_space, const absl::StatusOr<Json>& answer,
                    const KubernetesConfig& config, agents::CheckList* checks);
-// `list`: the service accounts of its namespace.
+// `list` has the service accounts of its namespace.
 void JudgeAccount(const ProjectPlace& place, const absl::StatusOr<Json>& list,
                   agents::CheckList* checks);
 

@@ -20,9 +20,11 @@ constexpr char kClusterRightsRemedy[] =
 constexpr char kNoLeases[] =
     "jobs with on_cluster_loss: FAIL_OVER_WHEN_FENCED are not taken, because pods would not learn "
     "how long their leases last";
-// Since then the pods of an Indexed Job have their index as a label, and a policy for replacement.
+// From this version on the pods of an Indexed Job have their index as a label, and a policy for
+// replacement.
 constexpr int kMinorForSeveralNodes = 28;
-// Since then the pods of a Job have the label by which a record of the start script is known.
+// From this version on the pods of a Job have the label by which a record of the start script is
+// known.
 constexpr int kMinorForSeals = 27;
 
 std::string RightsRemedy(const std::string& name_space) {

@@ -36,7 +36,7 @@ struct PodsThere {
   int64_t placed = 0;  // those that are on nodes
 };
 
-// The needs of a run: a number of pods that are alike.
+// States the needs of a run: a number of pods that are alike.
 struct RunNeed {
   std::string name_space = {};  // its limits apply to the run
   int64_t pods = 1;

@@ -10,9 +10,9 @@
 
 namespace muster::kubernetes {
 
-// "1.36.3" of {"gitVersion": "v1.36.3"}; the error of the call.
+// Returns "1.36.3" for {"gitVersion": "v1.36.3"}, or the error of the call.
 absl::StatusOr<std::string> ReadVersion(Api* api);
-// The UID of the namespace kube-system; the error of the call.
+// Returns the UID of the namespace kube-system, or the error of the call.
 absl::StatusOr<std::string> ReadIdentity(Api* api);
 
 // Any thread may use it.
@@ -21,7 +21,7 @@ class ClusterIdentity {
   // Kept in a small file of `directory`, which is made when there is something to keep.
   explicit ClusterIdentity(const std::string& directory);
 
-  // The identity that was learnt once; empty: none.
+  // Returns the identity that was learnt once; empty if none.
   std::string known() const;
   // Asks the server for its identity, which is kept from now on. If the server cannot be asked, or
   // does not tell, the known identity stays; without one its error is returned. FAILED_PRECONDITION

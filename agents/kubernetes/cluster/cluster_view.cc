@@ -20,7 +20,8 @@
 namespace muster::kubernetes {
 namespace {
 
-// For each of the first lists: a busy server answers within it, and who asks is still there.
+// Each of the first lists has this time: a busy server answers within it, and the caller still
+// waits.
 constexpr absl::Duration kFirstListTimeout = absl::Seconds(20);
 
 }  // namespace

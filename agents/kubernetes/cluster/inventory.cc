@@ -15,8 +15,8 @@
 namespace muster::kubernetes {
 namespace {
 
-// States of namespaces that take no runs: the server has none of that name, or the agent's account
-// may do nothing there.
+// These are states of namespaces that take no runs: the server has none of that name, or the
+// agent's account may do nothing there.
 constexpr char kMissing[] = "missing";
 constexpr char kForbidden[] = "forbidden";
 
@@ -25,7 +25,7 @@ constexpr int64_t kNodeMillis = 1000;
 constexpr int64_t kMemoryStep = int64_t{128} << 20;
 // v1::ClusterDetails may name as many nodes.
 constexpr int kMaxNodes = 10000;
-// Labels of one node that are shown; clouds and GPU operators set about fifty.
+// At most this many labels of one node are shown; clouds and GPU operators set about fifty.
 constexpr int kMaxFeatures = 100;
 
 uint32_t Cores(int64_t millis) {
@@ -105,7 +105,7 @@ v1::Node NodeOf(const NodeRoom& room, const Seen& seen, const KubernetesConfig& 
   return node;
 }
 
-// Jobs whose pods are seen in the namespace; one that has a pod on a node runs.
+// Counts Jobs whose pods are seen in the namespace; one that has a pod on a node runs.
 void CountJobs(const Seen& seen, const std::string& name_space, v1::PoolLoad* load) {
   struct Known {
     bool is_on_node = false;

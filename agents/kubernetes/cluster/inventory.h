@@ -23,8 +23,8 @@ enum class PodScope { kNone, kNamespace, kCluster };
 // A namespace that runs are in.
 struct SeenNamespace {
   std::string name;
-  // "missing", "terminating", "forbidden": the server takes no runs there, and `problem` has its
-  // words; its pool takes no jobs. Empty: nothing is known against it.
+  // With "missing", "terminating" or "forbidden" the server takes no runs there, and `problem` has
+  // its words; its pool takes no jobs. Empty: nothing is known against it.
   std::string state = {};
   std::string problem = {};
   std::vector<QuotaLine> quotas = {};
@@ -56,7 +56,7 @@ void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs
 // A namespace whose state is not empty, for the sentences that are made of it.
 contract::ShutNamespace ShutOf(const SeenNamespace& space);
 
-// The namespaces as pools. Without node groups if nodes are not known; on a cluster that has none
+// The namespaces as pools. It has no node groups if nodes are not known; on a cluster that has none
 // they are not available, and neither is one that the server takes no runs in.
 std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config);
 // Lists the things that are missing or odd, with advice.

@@ -1,5 +1,5 @@
-// The things that jobs name in their cluster: priority classes, service accounts, claims. Tells
-// whether each is there, as far as the agent may see, and which field has named it.
+// Knows the things that jobs name in their cluster: priority classes, service accounts, claims.
+// Tells whether each is there, as far as the agent may see, and which field has named it.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMED_THINGS_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMED_THINGS_H_
 
@@ -21,8 +21,8 @@ namespace muster::kubernetes {
 // Any thread may use it. A thing that is not known, or may not be seen, counts as there.
 class NamedThings {
  public:
-  // `api` must outlive this object. A thing that was seen is believed to be there for `memory`: one
-  // request serves all launches of that time.
+  // `api` must outlive this object. A thing that was seen is believed to be there for `memory`, so
+  // one request serves all launches of that time.
   explicit NamedThings(Api* api, absl::Duration memory = absl::Minutes(1))
       : api_(*api), memory_(memory) {}
   NamedThings(const NamedThings&) = delete;
@@ -85,8 +85,8 @@ class NamedThings {
 
 // ---- pure
 
-// The server's words about a volume that it does not find, with the field that has named it behind:
-// 'secret "x" not found (kubernetes.volumes[1].secret)'. Others are returned as they are.
+// Returns the server's words about a volume that it does not find, followed by the field that has
+// named it: 'secret "x" not found (kubernetes.volumes[1].secret)'. Others are returned as they are.
 std::string WithField(std::string words, const v1::JobSpec& spec);
 
 }  // namespace muster::kubernetes

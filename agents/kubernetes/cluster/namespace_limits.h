@@ -62,7 +62,7 @@ bool HaveOtherLimits(const std::vector<RangeLine>& a, const std::vector<RangeLin
 
 // Returns "quota lab: 3 of 8 requests.nvidia.com/gpu used".
 std::string Describe(const QuotaLine& line);
-// "limit range lab: at most 4 cpu for a container".
+// Returns "limit range lab: at most 4 cpu for a container".
 std::string Describe(const RangeLine& line);
 
 }  // namespace muster::kubernetes

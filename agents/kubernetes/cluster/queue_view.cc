@@ -39,7 +39,7 @@ std::string NamesOf(std::vector<LocalQueue> queues) {
   return fmt::format("{}{}", fmt::join(names, ", "), is_cut ? ", ..." : "");
 }
 
-// The reasons that Jobs wait, by their uid: many are asked for again and again.
+// Holds the reasons that Jobs wait, by their uid, because many are asked for again and again.
 class WaitsOfJobs final : public ObjectSink {
  public:
   void OnAll(std::vector<Json> objects) override {

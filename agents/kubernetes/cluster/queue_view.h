@@ -29,7 +29,7 @@ namespace muster::kubernetes {
 // just started may answer with a part.
 inline constexpr absl::Duration kGroupsAreFresh = absl::Seconds(5);
 
-// For an answer of the server and the first lists of queues, together: launches wait for it.
+// An answer of the server and the first lists of queues have this: launches wait for it.
 inline constexpr absl::Duration kLearnPatience = absl::Seconds(5);
 
 // The groups of /apis that the server has, with the version of each that it prefers.
@@ -74,12 +74,12 @@ class QueueView {
   // queue that the watch does not know.
   absl::Status Check(const v1::JobSpec& spec, const std::string& name_space);
 
-  // Which of the groups that jobs may need there are, or may be, and the queues of the namespaces
-  // that the facts name. Leaves out the parts that are not known.
+  // Adds which of the groups that jobs may need there are, or may be, and the queues of the
+  // namespaces that the facts name. Leaves out the parts that are not known.
   void AddFacts(v1::KubernetesFacts* facts) const;
 
-  // The queue that decides when such a run starts: the one that it names, or the namespace's
-  // default one. Empty: none, as far as is known.
+  // Returns the queue that decides when such a run starts: the one that it names, or the
+  // namespace's default one. Empty: none, as far as is known.
   std::string QueueOf(const v1::JobSpec& spec, const std::string& name_space) const;
   // Returns whether Kueue may put a Job that names no queue into the namespace's default one. Yes
   // as well: nothing was learnt yet.
@@ -93,7 +93,7 @@ class QueueView {
  private:
   class Space;  // what is watched in one namespace
 
-  // The absence of one of the groups that jobs may need, in all whole answers since then.
+  // Notes the absence of one of the groups that jobs may need, in all whole answers since then.
   struct Absence {
     absl::Time since;
     bool is_sure = false;

@@ -118,8 +118,8 @@ std::vector<agents::LogSource> LogFollower::Impl::Logs(const std::string& run_ke
 
 void LogFollower::Impl::Forget(const std::string& run_key) {
   Drop(run_key);
-  // This runs without the lock: it may take long, and others must not wait for it. Nobody writes
-  // there any more.
+  // This runs without the lock, because it may take long, and others must not wait for it. Nobody
+  // writes there any more.
   std::error_code error;
   fs::remove_all(RunDirectory(run_key), error);
 }

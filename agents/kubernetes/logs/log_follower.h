@@ -41,9 +41,9 @@ struct LogFollowerOptions {
 };
 
 // One file for each rank and stream, SPOOL/RUN_KEY/rank-N.out and .err, with the output of the init
-// containers first. If the server cannot tell the streams apart (the usual case: it is the feature
-// gate PodLogsQuerySplitStreams), all is in .out and there is no .err. Files only grow. Output that
-// is missing is told by a line in its place that begins with "muster: ".
+// containers first. If the server cannot tell the streams apart (the usual case, as that needs the
+// feature gate PodLogsQuerySplitStreams), all is in .out and there is no .err. Files only grow. A
+// line that begins with "muster: " takes the place of output that is missing.
 //
 // Any thread may use it. Nothing is lost and nothing repeated if the process is killed at any
 // moment: one that is made anew on the same directory goes on where the last one was.
@@ -58,8 +58,8 @@ class LogFollower {
   LogFollower(const LogFollower&) = delete;
   LogFollower& operator=(const LogFollower&) = delete;
 
-  // On every change of a pod of the run, its last state included when it is deleted; idempotent and
-  // cheap. A pod whose containers have not started costs no request.
+  // Call it on every change of a pod of the run, its last state included when it is deleted. It is
+  // idempotent and cheap. A pod whose containers have not started costs no request.
   void Watch(const PodObject& pod, const std::string& run_key);
   // Returns whether every container of the run that ever started has been read to its end, or given
   // up with a line that says why. `pods` are all that the run still has or had, as they were last;
@@ -71,8 +71,8 @@ class LogFollower {
   // Ends its streams and removes its files.
   void Forget(const std::string& run_key);
 
-  // OK: logs can be followed. Otherwise the latest trouble that lasts: a full disk, a right that is
-  // missing, a node that cannot tell its logs; in the server's own words.
+  // OK: logs can be followed. Otherwise it is the latest trouble that lasts, in the server's own
+  // words: a full disk, a right that is missing, a node that cannot tell its logs.
   absl::Status health() const;
   // Counts the streams that are open now.
   size_t open_streams() const;

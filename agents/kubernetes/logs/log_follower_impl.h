@@ -1,4 +1,4 @@
-// The parts of LogFollower; for its own files.
+// Declares the parts of LogFollower, for its own files.
 #ifndef MUSTER_AGENTS_KUBERNETES_LOGS_LOG_FOLLOWER_IMPL_H_
 #define MUSTER_AGENTS_KUBERNETES_LOGS_LOG_FOLLOWER_IMPL_H_
 

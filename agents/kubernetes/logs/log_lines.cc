@@ -16,10 +16,10 @@ constexpr std::string_view kOffset = "dd:dd ";  // after '+' or '-'
 constexpr uint64_t kFragmentBytes = 16 << 10;
 constexpr size_t kMaxWordsBytes = 1024;
 
-// The first words of kubelets when they cannot read a log, or not on: they say so in an answer that
-// is OK, as they have written to it before. (Kubernetes: kuberuntime_container.go, cri-client's
-// logs.go, and there what the container runtime and fsnotify say, which is handed on as it is. All
-// that kubelet_pods.go says by itself comes before, with status 400.)
+// These are the first words of kubelets when they cannot read a log, or not on: they say so in an
+// answer that is OK, as they have written to it before. (Kubernetes: kuberuntime_container.go,
+// cri-client's logs.go, and there what the container runtime and fsnotify say, which is handed on
+// as it is. All that kubelet_pods.go says by itself comes before, with status 400.)
 constexpr std::array<std::string_view, 13> kNodesWords = {
     "failed to try resolving symlinks in path \"",
     "failed to open log file \"",

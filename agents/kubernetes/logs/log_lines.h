@@ -17,7 +17,7 @@
 
 namespace muster::kubernetes {
 
-// The part of a container's log that is known: all up to some byte of one line.
+// Marks the part of a container's log that is known: all up to some byte of one line.
 struct LogPosition {
   static constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
@@ -29,8 +29,8 @@ struct LogPosition {
   bool operator==(const LogPosition&) const = default;
 };
 
-// Length of "2026-11-21T14:53:20.862802024Z " or "...+01:00 " at the beginning of the text, and its
-// time; 0: it does not begin so. `may_become` says whether more text may make it one.
+// Reads "2026-11-21T14:53:20.862802024Z " or "...+01:00 " at the beginning of the text, as its
+// length and time; 0 if it does not begin so. `may_become` says whether more text may make it one.
 size_t ReadStamp(std::string_view text, int64_t* time, bool* may_become);
 
 // One answer of the server. Memory is bounded whatever comes.
@@ -40,7 +40,7 @@ class LogLines {
   // two streams was asked for.
   LogLines(const LogPosition& known, bool is_split);
 
-  // The next bytes; what is new of them, without times, is appended to `news`.
+  // Takes the next bytes; what is new of them, without times, is appended to `news`.
   void Take(std::string_view bytes, std::string* news);
   // The answer has ended by itself. One that was cut just ends.
   void End(std::string* news);

@@ -26,7 +26,7 @@ struct LogTarget {
   std::string pod_uid;
   std::string container;
 
-  // The name of the source in LogSpool: "UID/CONTAINER".
+  // Returns the name of the source in LogSpool: "UID/CONTAINER".
   std::string key() const { return pod_uid + "/" + container; }
 };
 

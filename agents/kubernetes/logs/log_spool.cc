@@ -15,9 +15,9 @@
 namespace muster::kubernetes {
 namespace {
 
-// Containers of one rank that are remembered as read in its position, so that the end of one and
-// where the next begins are written together. Containers before them are in a file of their own: as
-// many as the run has had, for any of its pods may be named until its end.
+// At most this many containers of one rank are remembered as read in its position, so that the end
+// of one and where the next begins are written together. Containers before them are in a file of
+// their own: as many as the run has had, for any of its pods may be named until its end.
 constexpr size_t kMaxFinished = 16;
 // The position is written in place, in one page: the kernel does not stop in the middle of one.
 constexpr size_t kMaxPositionBytes = 4096;
@@ -199,7 +199,8 @@ absl::Status LogSpool::Say(std::string_view line) {
 
 absl::Status LogSpool::Finish() {
   if (finished_.size() == kMaxFinished) {
-    // First: twice does no harm. A line that a full disk has cut belongs to no container.
+    // This comes first, since twice does no harm. A line that a full disk has cut belongs to no
+    // container.
     const std::string line = "\n" + finished_.front() + "\n";
     std::string_view left = line;
     if (absl::Status kept = AppendTo(EarlierPath(), &left); !kept.ok()) return kept;

@@ -107,7 +107,7 @@ bool LogTrack::NoteEnds(const PodObject& pod) {
                      [&](const ContainerObject& c) { return c.name == source.target.container; });
     const bool has_terminated =
         container != pod.containers.end() && container->state == ContainerState::kTerminated;
-    // One that does not know when does not know the end: it has lost the container.
+    // A node that does not know when does not know the end either: it has lost the container.
     if (has_terminated && container->finished.has_value()) source.finished = container->finished;
     if ((!has_terminated && !pod.HasEnded()) || source.ended.has_value()) continue;
     is_new = true;

@@ -1,5 +1,5 @@
-// One output of one rank while it is followed: the containers whose logs make it up, one after the
-// other, and what is done after each answer.
+// Follows one output of one rank: the containers whose logs make it up, one after the other, and
+// what is done after each answer.
 #ifndef MUSTER_AGENTS_KUBERNETES_LOGS_LOG_TRACK_H_
 #define MUSTER_AGENTS_KUBERNETES_LOGS_LOG_TRACK_H_
 
@@ -19,7 +19,7 @@ namespace muster::kubernetes {
 // The containers of one rank, one after the other.
 struct LogSourceState {
   LogTarget target;
-  // Since when it is known that the container runs no more; none: it runs, as far as is known.
+  // Since when the container is known to run no more; none if it runs, as far as is known.
   std::optional<absl::Time> ended;
   // By its node, which has told its end.
   std::optional<absl::Time> finished;

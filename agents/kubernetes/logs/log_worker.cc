@@ -163,8 +163,8 @@ bool LogFollower::Impl::NeedsProbe(const LogTrack& track) const {
 }
 
 absl::StatusOr<ApiAnswer> LogFollower::Impl::Probe(const std::string& name_space) {
-  // A stream that no server knows: one that knows streams says so, one that may not use them
-  // refuses the word itself, and an older one looks for the pod.
+  // No server knows this stream: one that knows streams says so, one that may not use them refuses
+  // the word itself, and an older one looks for the pod.
   const std::string path =
       fmt::format("/api/v1/namespaces/{}/pods/muster-probe/log?stream=Muster", Escape(name_space));
   return api_.Call({.path = path, .timeout = kProbeTimeout});
@@ -338,7 +338,7 @@ void LogFollower::Impl::Do(LogStep step, const LogReadResult& result, LogTrack* 
   }
 }
 
-// `status`: whether that could be written.
+// `status` says whether that could be written.
 void LogFollower::Impl::EndSource(LogTrack* track, const absl::Status& status) {
   track->due = agents::SteadyNow();
   if (!status.ok()) {

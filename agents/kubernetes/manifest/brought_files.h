@@ -14,13 +14,13 @@
 
 namespace muster::kubernetes {
 
-// Limit of an archive: each run's has a copy in the API server's etcd, which holds 2 GiB by
-// default, and in each node's memory. Code fits; data does not.
+// An archive has at most this many bytes: each run's has a copy in the API server's etcd, which
+// holds 2 GiB by default, and in each node's memory. Code fits; data does not.
 inline constexpr uint64_t kMaxArchiveBytes = uint64_t{8} << 20;
 // Limit of a part in a Secret, which holds kMaxSecretBytes with all that is around it.
 inline constexpr size_t kMaxPartBytes = size_t{900} << 10;
 
-// Annotation of a Job: the bytes of its archive, in decimal digits.
+// This annotation of a Job has the bytes of its archive, in decimal digits.
 inline constexpr char kArchiveAnnotation[] = "muster.dev/archive-bytes";
 // Returns the number in that annotation; 0: it has no archive.
 uint64_t ArchiveBytesOf(const Json& job);

@@ -21,11 +21,11 @@ namespace muster::kubernetes {
 namespace {
 
 constexpr char kPodGroupLabel[] = "scheduling.x-k8s.io/pod-group";
-// The annotation in which Volcano's scheduler reads a pod's group, and its controllers the queue of
-// the groups that they make themselves.
+// Volcano's scheduler reads a pod's group in this annotation, and its controllers the queue of the
+// groups that they make themselves.
 constexpr char kVolcanoGroupName[] = "scheduling.k8s.io/group-name";
 constexpr char kVolcanoQueue[] = "scheduling.volcano.sh/queue-name";
-// Until the broker has the end and the logs; see TimeToLivePatch.
+// It lasts until the broker has the end and the logs; see TimeToLivePatch.
 constexpr int64_t kLongTimeToLiveSeconds = int64_t{7} * 24 * 3600;
 
 Json LabelsOf(const agent::v1::Assignment& assignment) {
@@ -71,7 +71,7 @@ Json FailurePolicy() {
   return {{"rules", Json::array({std::move(disturbed), std::move(failed)})}};
 }
 
-// The indexes whose success is the Job's, as "0,1,2"; empty: that of all.
+// Returns the indexes whose success is the Job's, as "0,1,2"; empty stands for all.
 std::string LeadingIndexes(const v1::JobSpec& spec) {
   std::vector<uint32_t> indexes;
   for (uint32_t index = 0; index < PodCount(spec); ++index) {
@@ -160,9 +160,9 @@ Json MakePodGroup(const agent::v1::Assignment& assignment, const std::string& na
           {"spec", {{"minMember", PodCount(assignment.spec())}}}};
 }
 
-// Volcano makes such a group itself for pods that name none: of one member, unless its release and
-// its settings look for another number in the Job's annotations, as 1.10 does not. Hence this one,
-// which has what Volcano would have read there.
+// Makes the group that Volcano makes itself for pods that name none: of one member, unless its
+// release and its settings look for another number in the Job's annotations, as 1.10 does not.
+// Hence this one, which has what Volcano would have read there.
 Json MakeVolcanoGroup(const agent::v1::Assignment& assignment, const std::string& name_space) {
   const v1::KubernetesOptions& options = assignment.spec().kubernetes();
   Json group = MakePodGroup(assignment, name_space);

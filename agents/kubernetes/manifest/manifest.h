@@ -18,7 +18,7 @@
 
 namespace muster::kubernetes {
 
-// The run's identity, on all of its objects: labels for kJobLabel and kInstanceLabel, annotations
+// The run's identity is on all of its objects: labels for kJobLabel and kInstanceLabel, annotations
 // for what a label's value may not hold.
 inline constexpr char kInstanceLabel[] = "muster.dev/instance";
 inline constexpr char kJobLabel[] = "muster.dev/job";
@@ -37,14 +37,14 @@ inline constexpr int64_t kDefaultTimeToLiveSeconds = 3600;
 // NOLINTNEXTLINE(bugprone-exception-escape): Json's moves throw nothing, only seen deep inside it.
 struct RunObjects {
   std::string name_space;
-  // The name of all of them: the run key.
+  // The name of all of them, which is the run key.
   std::string name;
   Json job;  // batch/v1, suspended
   // The data that the container needs to start: its script, the user's, the environment. v1.
   Json secret;
   // The archive of what the job brings along, a part in each. v1.
   std::vector<Json> file_secrets;
-  // So that pods find each other by name, headless; of runs of several nodes. v1.
+  // By it pods find each other by name, headless; for runs of several nodes. v1.
   std::optional<Json> service;
   // The object of the coscheduling plug-in: scheduling.x-k8s.io/v1alpha1. Only for runs that ask
   // for it.
@@ -76,7 +76,7 @@ Json LaunchPatch(const std::string& uid, const agent::v1::Assignment& assignment
 // queue of Kueue's that it may be in. Refused (409) if the Job has changed since it was seen so: a
 // program may have begun.
 Json HoldPatch(const JobObject& job);
-// Another queue of Kueue's: a suspended Job may change it (kueue:
+// Names another queue of Kueue's, which a suspended Job may change (kueue:
 // pkg/controller/jobframework/validation.go). Empty: none, which Kueue refuses where there is a
 // default queue.
 Json QueuePatch(const std::string& uid, const std::string& queue);

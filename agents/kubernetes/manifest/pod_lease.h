@@ -12,7 +12,7 @@ namespace muster::kubernetes {
 
 // The ConfigMap. It has a key for each agent that has runs in its namespace.
 inline constexpr char kLeaseObject[] = "muster-lease";
-// The containers' directory of the file; beside kRunFiles, where the start script looks for it.
+// The containers' directory of the file, beside kRunFiles, where the start script looks.
 inline constexpr char kLeaseDirectory[] = "/muster/lease";
 // The time between TERM and KILL for a program whose lease has ended: Kubernetes' own default.
 inline constexpr absl::Duration kLeaseGrace = absl::Seconds(30);

@@ -1,4 +1,4 @@
-// The rights of a run's pods: the job's own wishes, within the operator's rules. Pure.
+// Sets the rights of a run's pods: the job's own wishes, within the operator's rules. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_MANIFEST_POD_SECURITY_H_
 #define MUSTER_AGENTS_KUBERNETES_MANIFEST_POD_SECURITY_H_
 

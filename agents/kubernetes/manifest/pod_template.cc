@@ -98,7 +98,7 @@ void AddPullSecrets(const v1::KubernetesOptions& options, const KubernetesConfig
   for (const std::string& name : names) (*pod)["imagePullSecrets"].push_back({{"name", name}});
 }
 
-// Whole seconds, up: a limit is not to end a run early.
+// Returns whole seconds, rounded up, because a limit is not to end a run early.
 int64_t WholeSeconds(const google::protobuf::Duration& duration) {
   return duration.seconds() + (duration.nanos() > 0 ? 1 : 0);
 }

@@ -23,13 +23,13 @@ Json MakeSealVariable();
 // Returns the affinity that says where the pods may run: the order of preference is the scheduler's
 // business. An empty object: anywhere.
 Json MakeAffinity(const agent::v1::Assignment& assignment, const KubernetesConfig& config);
-// With one for the taint by the name of the GPU resource, for pods that ask for it.
+// Adds one for the taint by the name of the GPU resource, for pods that ask for it.
 Json MakeTolerations(const agent::v1::Assignment& assignment, const KubernetesConfig& config);
 
-// The resource that a job's GPUs are, and the type that a node's label must have; "": any. A type
-// that is the name of one of the operator's resources, or what is behind its '/', stands for it;
-// other types are those of the first one. Case does not matter. If the configuration names no
-// resource, it is "gpu", which no node has.
+// Names the resource that a job's GPUs are, and the type that a node's label must have; "" means
+// any. A type that is the name of one of the operator's resources, or what is behind its '/',
+// stands for it; other types are those of the first one. Case does not matter. If the configuration
+// names no resource, it is "gpu", which no node has.
 struct GpuChoice {
   std::string resource;
   std::string type;

@@ -35,7 +35,7 @@ bool HasParentPart(std::string_view path) {
   return fmt::format("{}/", path).find("/../") != std::string::npos;
 }
 
-// Every text of the job that may be a URI, in an order that resolving does not change.
+// Returns every text of the job that may be a URI, in an order that resolving does not change.
 std::vector<std::string> ProgramTexts(const v1::JobSpec& spec) {
   std::vector<std::string> texts;
   const auto add_env = [&](const auto& env) {

@@ -12,7 +12,7 @@
 
 namespace muster::kubernetes {
 
-// The assignment with an image, and with paths of this cluster in place of URIs, as
+// Returns the assignment with an image, and with paths of this cluster in place of URIs, as
 // agents::OnCluster makes it: its mounts are the job's own, then those of inputs, then the results.
 // INVALID_ARGUMENT names the field and the remedy.
 absl::StatusOr<agent::v1::Assignment> OnStorage(const agent::v1::Assignment& assignment,
@@ -23,8 +23,8 @@ struct PodVolumes {
   Json volumes = Json::array();
   // The mounts of the container that runs setup and command.
   Json mounts = Json::array();
-  // The mounts of the container that looks at the storage before, with its arguments; empty: there
-  // is nothing to look at.
+  // The mounts of the container that looks at the storage before, with its arguments; empty if
+  // there is nothing to look at.
   Json storage_mounts = Json::array();
   std::string storage_words;
 };

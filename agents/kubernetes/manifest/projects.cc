@@ -56,7 +56,7 @@ absl::Status SetWord(std::string_view word, ProjectPlace* place) {
       fmt::format("{} is none of service_account=NAME, uid=NUMBER, token=yes", Quoted(word)));
 }
 
-// `right`: the right part of a line.
+// `right` is the right part of a line.
 absl::StatusOr<ProjectPlace> ParsePlace(const std::string& right) {
   const std::vector<std::string> words = absl::StrSplit(right, ' ', absl::SkipEmpty());
   ProjectPlace place;
@@ -89,7 +89,7 @@ absl::StatusOr<ProjectMap> ProjectMap::Parse(std::string_view text, std::string 
         users::ParseMapLine(ToStd(row), ++number, kForm);
     if (!line.ok()) return line.status();
     if (!line->has_value()) continue;
-    // The name of a project as good as any shows the faults that a line has for all.
+    // Any project's name shows the faults that a line has for all.
     users::MapLine whole = **line;
     if (Repeats(whole)) whole.left = "*";
     absl::StatusOr<ProjectPlace> place =

@@ -30,10 +30,10 @@ struct ProjectPlace {
 // Never changes once it is made; any thread.
 class ProjectMap {
  public:
-  // The text of a map: a line "PROJECT: NAMESPACE [service_account=NAME] [uid=NUMBER] [token=yes]"
-  // for each; the first that fits counts, and patterns are those of agents/users. `file` is for
-  // messages. INVALID_ARGUMENT: a line is none, or leads to a namespace or an account that there
-  // cannot be; its number is told.
+  // The text of a map has a line "PROJECT: NAMESPACE [service_account=NAME] [uid=NUMBER]
+  // [token=yes]" for each; the first that fits counts, and patterns are those of agents/users.
+  // `file` is for messages. INVALID_ARGUMENT: a line is none, or leads to a namespace or an account
+  // that there cannot be; its number is told.
   static absl::StatusOr<ProjectMap> Parse(std::string_view text, std::string file);
 
   // INVALID_ARGUMENT: the project has no place here. Says who can mend that, and how.
@@ -56,8 +56,8 @@ class ProjectMap {
 // which setting is wrong, also about the security of pods, and what to do.
 absl::StatusOr<KubernetesConfig> WithProjects(KubernetesConfig config);
 
-// The assignment with the namespace and the service account of its project filled in; as it is
-// without a map. INVALID_ARGUMENT: the project has no place, or the job asks for another one.
+// Returns the assignment with the namespace and the service account of its project filled in; as it
+// is without a map. INVALID_ARGUMENT: the project has no place, or the job asks for another one.
 absl::StatusOr<agent::v1::Assignment> InProject(const agent::v1::Assignment& assignment,
                                                 const KubernetesConfig& config);
 

@@ -1,4 +1,4 @@
-// Which storage root a path of a container is in, and where the agent itself sees it. Pure.
+// Finds which storage root a path of a container is in, and where the agent itself sees it. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_MANIFEST_STORAGE_PLACES_H_
 #define MUSTER_AGENTS_KUBERNETES_MANIFEST_STORAGE_PLACES_H_
 
@@ -14,11 +14,11 @@ namespace muster::kubernetes {
 
 contract::ClusterStorage StorageOf(const KubernetesConfig& config);
 
-// The root that has the path, with its name; of several the deepest. Null: none has it.
+// Returns the root that has the path, with its name; of several the deepest. Null: none has it.
 const std::pair<const std::string, StorageRoot>* RootOf(const KubernetesConfig& config,
                                                         std::string_view path);
 
-// The path below the directory, without a '/' at either end; "" for the directory itself.
+// Returns the path below the directory, without a '/' at either end; "" for the directory itself.
 std::string Below(std::string_view path, std::string_view directory);
 
 // A place on the agent's own machine.

@@ -38,7 +38,7 @@ bool Find(const std::pair<std::string_view, Value> (&words)[size], std::string_v
   return false;
 }
 
-// `fields`: "phase=setup problem=start".
+// `fields` are such as "phase=setup problem=start".
 std::optional<EndRecord> ParseFields(std::string_view fields) {
   EndRecord record;
   bool has_phase = false;

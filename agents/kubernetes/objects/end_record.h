@@ -1,5 +1,5 @@
-// The record that our scripts in a container leave as its last message, if it was not the command
-// that ended: why there was no command (manifest/start/*.sh). Pure.
+// Reads the record that our scripts in a container leave as its last message, if it was not the
+// command that ended: why there was no command (manifest/start/*.sh). Pure.
 //
 // A record is two lines: "muster-end/1 seal=SEAL phase=setup problem=start", then the name of what
 // it is about, which goes on to the next record. The user's programs may write the message as well.

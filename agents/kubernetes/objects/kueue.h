@@ -1,8 +1,8 @@
 // Kueue's objects as far as runs need them: which queues there are, and why a run waits in one.
 // Pure.
 //
-// Source: https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta1/; what is read here is the same in
-// all its versions since v1beta1.
+// The source is https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta1/; what is read here is the
+// same in all its versions since v1beta1.
 #ifndef MUSTER_AGENTS_KUBERNETES_OBJECTS_KUEUE_H_
 #define MUSTER_AGENTS_KUBERNETES_OBJECTS_KUEUE_H_
 
@@ -15,7 +15,7 @@
 namespace muster::kubernetes {
 
 inline constexpr char kKueueGroup[] = "kueue.x-k8s.io";
-// Kueue puts each new Job into the queue of this name that names none, where a namespace has it.
+// Kueue puts each new Job without a queue into the one of this name, where there is one.
 inline constexpr char kDefaultQueue[] = "default";
 // A queue that nobody makes. A suspended Job that names it stays where it is: Kueue puts it into
 // no other queue, keeps no room for it, and never lets it go. (Kueue lets go a Job whose label is
@@ -37,7 +37,7 @@ struct Workload {
   // Kueue itself has given it up: it was requeued too often, or an admission check has refused it.
   // A Workload that people have made inactive they may make active again.
   bool is_given_up = false;
-  // The words of the admission checks that have refused it; empty: none has.
+  // The words of the admission checks that have refused it; empty if none has.
   std::string refusals;
 };
 

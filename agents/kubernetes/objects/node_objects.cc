@@ -13,7 +13,7 @@ namespace {
 // Words of a node's condition that are kept.
 constexpr size_t kMaxReason = 500;
 
-// A resource of `list`; its name may have a '/', so that it is no path.
+// Returns a resource of `list`; its name may have a '/', so that it is no path.
 int64_t AmountAt(const Json& list, const std::string& resource, bool in_thousandths) {
   if (!list.is_object()) return 0;
   const auto found = list.find(resource);

@@ -10,7 +10,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// Words of the cluster that are kept of each thing: as much as v1::Evidence may hold.
+// At most so many words of the cluster are kept of each thing, as much as v1::Evidence may hold.
 constexpr size_t kMaxWords = 4096;
 
 // Without the line's end, for they stand in the midst of sentences.
@@ -59,7 +59,7 @@ const Condition* FindTrue(const std::vector<Condition>& conditions, const char* 
   return found == conditions.end() ? nullptr : &*found;
 }
 
-// `seal`: of its records.
+// `seal` is that of its records.
 ContainerObject ParseContainer(const Json& status, bool is_init, const std::string& seal) {
   ContainerObject container;
   container.name = TextAt(status, "name");

@@ -28,8 +28,8 @@ inline constexpr char kLaunchComplete[] = "complete";
 inline constexpr char kTimeToLiveAnnotation[] = "muster.dev/time-to-live";
 // The label by which Kueue finds its Jobs.
 inline constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
-// The indexes whose success is the run's, with commas between them: what a Job says of its success
-// policy goes with its template, and is not kept.
+// This has the indexes whose success is the run's, with commas between them: what a Job says of its
+// success policy goes with its template, and is not kept.
 inline constexpr char kLeadingAnnotation[] = "muster.dev/leading-indexes";
 
 // "true" of a Job that Muster itself has suspended after it had been let go: others do that as
@@ -41,7 +41,7 @@ struct ObjectName {
   std::string name;
   std::string uid;
   std::string resource_version;
-  // From its label; empty: it is no run's.
+  // From its label; empty if it is no run's.
   std::string run_key;
 };
 
@@ -58,10 +58,10 @@ struct JobObject {
   ObjectName name;
   bool is_suspended = false;
   bool is_launch_complete = false;
-  // Since when it was first seen to be so; the object itself does not say.
+  // The time when it was first seen to be so; the object itself does not say.
   std::optional<absl::Time> launch_complete_since;
   bool is_held = false;  // suspended by Muster, see kHeldAnnotation
-  // Seconds that Kubernetes keeps it after its end; none: for ever.
+  // Kubernetes keeps it for this many seconds after its end; none means for ever.
   std::optional<int64_t> time_to_live;
   std::optional<int64_t> final_time_to_live;  // of kTimeToLiveAnnotation; none: not known
   std::optional<absl::Time> created;
@@ -69,7 +69,7 @@ struct JobObject {
   std::string queue;         // of Kueue's, from its label; empty: none
   // True if some of its pods alone decide of its success; not known of one that a watch tells of.
   bool has_success_policy = false;
-  // Their indexes, from kLeadingAnnotation; empty: all.
+  // Their indexes, from kLeadingAnnotation; empty means all.
   std::vector<uint32_t> leading;
   std::optional<absl::Time> deletion_time;  // somebody has deleted it, and its pods are ending
   std::optional<absl::Time> start_time;
@@ -109,13 +109,13 @@ struct PodObject {
   std::string reason;   // "Evicted", "NodeLost"; may be empty
   std::string message;
   std::optional<absl::Time> created;
-  // When its deletion was asked for; it may end as late as its grace after that.
+  // The time when its deletion was asked for; it may end as late as its grace after that.
   std::optional<absl::Time> deletion_time;
   absl::Duration deletion_grace;
   std::vector<Condition> conditions;
   std::vector<ContainerObject> containers;  // init containers first
-  // Since when a container of it has been seen to wait for a reason that keeps it from starting, by
-  // the agent's clock: the API server does not say.
+  // The time since which a container of it has been seen to wait for a reason that keeps it from
+  // starting, by the agent's clock: the API server does not say.
   std::optional<absl::Time> waiting_since;
   bool is_gone = false;  // the API server has it no more
 

@@ -12,8 +12,8 @@
 namespace muster::kubernetes {
 namespace {
 
-// Digits of a number that are kept; further ones only round it up. With the greatest power of two
-// behind it (2^60) it stays below 2^128.
+// This many digits of a number are kept; further ones only round it up. With the greatest power of
+// two behind it (2^60) it stays below 2^128.
 constexpr int kMaxDigits = 19;
 // Beyond this every number is 0 or too large.
 constexpr int kMaxExponent = 100;

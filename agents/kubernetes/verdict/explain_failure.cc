@@ -267,7 +267,7 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
   return ExplainOwnExit(culprit);
 }
 
-// "…for pod lab/k7m2-42-1-3-x8f2p failed…" of an Indexed Job: 3; 0 if there is no index.
+// Reads 3 from "…for pod lab/k7m2-42-1-3-x8f2p failed…" of an Indexed Job; 0 if there is no index.
 uint32_t RankIn(const JobObject& job, std::string_view message) {
   const std::string start = job.name.name_space + "/" + job.name.name + "-";
   const size_t at = message.find(start);
@@ -360,8 +360,9 @@ Culprit FindCulprit(const JobObject& job, const std::vector<PodObject>& pods) {
   return first;
 }
 
-// The Job controller took it away because of the culprit's end, and its node lived on to tell its
-// own: a disruption that came in between has changed nothing. (A node that dies is noticed late.)
+// Tells whether the Job controller took it away because of the culprit's end, and its node lived on
+// to tell its own: a disruption that came in between has changed nothing. (A node that dies is
+// noticed late.)
 bool WasGoingAnyway(const PodObject& pod, const Culprit& culprit) {
   if (culprit.container == nullptr || culprit.pod == &pod || !pod.deletion_time.has_value())
     return false;

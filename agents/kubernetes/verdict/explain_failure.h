@@ -13,11 +13,11 @@
 
 namespace muster::kubernetes {
 
-// The container that failed first: its exit is the run's.
+// Describes the container that failed first, whose exit is the run's.
 struct Culprit {
   const PodObject* pod = nullptr;              // null: none has failed
   const ContainerObject* container = nullptr;  // null: the pod failed without one that did
-  // It ended because the Job controller ended it: another one had failed before.
+  // The Job controller ended it, because another one had failed before.
   bool was_stopped = false;
 
   absl::Time end() const;  // infinite future: not known
@@ -54,17 +54,17 @@ const Condition* FindUnscheduled(const PodObject& pod);
 // made up. Source: convertToAPIContainerStatuses in pkg/kubelet/kubelet_pods.go of Kubernetes.
 bool IsLost(const ContainerObject& container);
 
-// The last end of the pod's containers; infinite future: not all have ended, or none is known.
+// Returns the last end of the pod's containers; infinite future if not all have one.
 absl::Time EndOf(const PodObject& pod);
 
-// "pod NAME (resourceVersion 9) on node-1: what".
+// Returns "pod NAME (resourceVersion 9) on node-1: what".
 std::string PodWords(const PodObject& pod, std::string_view what);
 std::string JobWords(const JobObject& job, std::string_view what);
 // "Job lab/k7m2-42-1". The evidence has its version.
 std::string NameOf(const JobObject& job);
 // Says which pod failed, and writes the sentence with that.
 void NamePod(const PodObject& pod, v1::Failure* failure);
-// "reason: message", or that of the two that there is.
+// Returns "reason: message", or the one of the two that is not empty.
 std::string Joined(const std::string& reason, const std::string& message);
 
 }  // namespace muster::kubernetes

@@ -25,7 +25,7 @@ bool MayYetTell(const PodObject& pod) {
 
 HoldAdvice AdviseHold(const JobObject& job, const std::vector<PodObject>& pods, size_t wanted,
                       absl::Duration waited) {
-  // A Job that others have suspended is theirs; from a queue it has to be taken back.
+  // A Job that others have suspended is theirs; it has to be taken back from a queue.
   if (job.is_suspended) return {IsInQueue(job) ? HoldStep::kNow : HoldStep::kNone};
   const auto placed = std::find_if(pods.begin(), pods.end(), HasNode);
   if (placed != pods.end()) {

@@ -28,11 +28,11 @@ struct HoldAdvice {
 // a moment, unless they are away, or cannot.
 inline constexpr absl::Duration kHoldClearsUp = absl::Seconds(10);
 
-// Advises about a run that is to be held. `wanted`: the pods that it is to have; `waited`: since
-// when that has been wished. Its Job is suspended once all of its pods are there and the scheduler
-// has said of each that it found no node, or after kHoldClearsUp: before that a node may have the
-// first of them any moment, and what a Job controller that is behind would still make of them
-// nobody can know.
+// Advises about a run that is to be held. `wanted` are the pods that it is to have; `waited` says
+// since when that has been wished. Its Job is suspended once all of its pods are there and the
+// scheduler has said of each that it found no node, or after kHoldClearsUp: before that a node may
+// have the first of them any moment, and what a Job controller that is behind would still make of
+// them nobody can know.
 HoldAdvice AdviseHold(const JobObject& job, const std::vector<PodObject>& pods, size_t wanted,
                       absl::Duration waited);
 

@@ -9,7 +9,7 @@
 
 namespace muster::kubernetes {
 
-// By rank, the first agents::kMaxReplicas. The issue of a pod that has not started is its
+// Returns the first agents::kMaxReplicas, by rank. The issue of a pod that has not started is its
 // StartTrouble; of another one, why the cluster takes it away, or how its container failed. `job`
 // is theirs; null: not known.
 std::vector<v1::Replica> MakeReplicas(const std::vector<PodObject>& pods,

@@ -20,8 +20,8 @@ struct Trouble {
   v1::FailureClass failure_class;
 };
 
-// The word for a side-car that others have put into the pod as an init container: those that Muster
-// makes are never started again.
+// This is the word for a side-car that others have put into the pod as an init container: those
+// that Muster makes are never started again.
 constexpr std::string_view kCrashLoop = "CrashLoopBackOff";
 
 // Reasons for which a container waits. Source: pkg/kubelet/images/types.go and
@@ -44,8 +44,8 @@ constexpr std::array<Trouble, 13> kTroubles = {{
     {kCrashLoop, false, kConfig},
 }};
 
-// Words of a refused pod that waiting does not help; a quota may have room later, and a webhook
-// that does not answer may recover. Sources: plugin/pkg/admission and
+// These are words of a refused pod that waiting does not help; a quota may have room later, and a
+// webhook that does not answer may recover. Sources: plugin/pkg/admission and
 // staging/src/k8s.io/apiserver/pkg/admission of Kubernetes.
 constexpr std::array<std::string_view, 8> kRefusals = {"violates PodSecurity",
                                                        "denied the request",
@@ -56,9 +56,9 @@ constexpr std::array<std::string_view, 8> kRefusals = {"violates PodSecurity",
                                                        "usage per ",
                                                        "Invalid value"};
 
-// Words of a runtime about a pull that failed because the registry does not answer, or limits
-// pulls; an image that the registry does not have, or does not give, is the job's fault. Sources:
-// containerd's and CRI-O's resolvers, Go's net, the registries' own answers.
+// These are words of a runtime about a pull that failed because the registry does not answer, or
+// limits pulls; an image that the registry does not have, or does not give, is the job's fault.
+// Sources: containerd's and CRI-O's resolvers, Go's net, the registries' own answers.
 constexpr std::array<std::string_view, 20> kRegistrysDoing = {"toomanyrequests",
                                                               "Too Many Requests",
                                                               "pull QPS exceeded",
@@ -90,8 +90,8 @@ constexpr std::array<std::string_view, 3> kNoSuchImage = {"not found", "manifest
 // Words about a pull for which the node has no room.
 constexpr std::string_view kDiskFull = "no space left on device";
 
-// Warnings of the containers themselves; those of a node, a sandbox or a volume say nothing of an
-// image. Source: pkg/kubelet/events of Kubernetes.
+// These are warnings of the containers themselves; those of a node, a sandbox or a volume say
+// nothing of an image. Source: pkg/kubelet/events of Kubernetes.
 constexpr std::array<std::string_view, 5> kOfContainers = {
     "Failed", "BackOff", "InspectFailed", "ErrImageNeverPull", "FailedPostStartHook"};
 
@@ -155,7 +155,7 @@ void Explain(const PodObject& pod, const std::vector<EventObject>& events, Start
                   [&](std::string_view words) { return Has(trouble->message, words); });
 }
 
-// No scheduler looks at a pod that names one which is not there. Others take milliseconds.
+// No scheduler looks at a pod that names a scheduler which is not there. Others take milliseconds.
 std::optional<StartTrouble> OfSilence(const PodObject& pod, absl::Time now) {
   constexpr absl::Duration kLooks = absl::Seconds(10);
   const absl::Time created = pod.created.value_or(now);
@@ -202,9 +202,9 @@ const EventObject* LatestWarning(const std::string& object_uid,
   return latest;
 }
 
-// Since when Warnings like this have come up to now, without a break in which it had passed.
-// Warnings about pods that are there no more count as well, because a queue that takes a run back
-// and lets it go again makes other pods.
+// Returns since when Warnings like this have come up to now, without a break in which it had
+// passed. Warnings about pods that are there no more count as well, because a queue that takes a
+// run back and lets it go again makes other pods.
 template <typename Filter>
 std::optional<absl::Time> FirstSeen(const std::vector<EventObject>& events, absl::Time now,
                                     const Filter& is_like) {
@@ -222,7 +222,7 @@ std::optional<absl::Time> FirstSeen(const std::vector<EventObject>& events, absl
   return first;
 }
 
-// "k7m2-42-1-0" of "k7m2-42-1-0-x8f2p": what the pods of one rank have in common.
+// Returns "k7m2-42-1-0" for "k7m2-42-1-0-x8f2p", which the pods of one rank have in common.
 std::string_view RankOf(std::string_view pod_name) {
   return pod_name.substr(0, pod_name.rfind('-'));
 }
@@ -264,8 +264,8 @@ std::optional<StartTrouble> OfEvents(const PodObject& pod, const std::vector<Eve
   return trouble;
 }
 
-// A container does not say since when it waits: since the first Warning of a container of this
-// rank; or, where their watch is behind, or nobody wrote one, since it was first seen to wait.
+// A container does not say since when it waits. That is since the first Warning of a container of
+// this rank; or, where their watch is behind, or nobody wrote one, since it was first seen to wait.
 absl::Time SinceOf(const PodObject& pod, const std::vector<EventObject>& events, absl::Time now) {
   const std::optional<absl::Time> first = FirstSeen(events, now, [&](const EventObject& event) {
     return RankOf(event.object) == RankOf(pod.name.name) &&

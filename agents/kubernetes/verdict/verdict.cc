@@ -53,7 +53,7 @@ std::vector<PodObject> LatestOfEachRank(const std::vector<PodObject>& pods) {
   return kept;
 }
 
-// A pod that has not ended, one that is being deleted first; null: there is none.
+// Returns a pod that has not ended, first one that is being deleted; null if there is none.
 const PodObject* FindAlive(const std::vector<PodObject>& pods) {
   const PodObject* alive = nullptr;
   for (const PodObject& pod : pods) {
@@ -78,7 +78,7 @@ Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
   return seen;
 }
 
-// The times of the containers that are no init containers: the first start, the last end.
+// Sets the times of the containers that are no init containers: the first start, the last end.
 void SetTimes(const RunFacts& facts, Observation* seen) {
   for (const PodObject& pod : facts.pods) {
     for (const ContainerObject& container : pod.containers) {
@@ -167,7 +167,7 @@ bool CameOfDeletion(const RunFacts& facts, const JobObject& job, const Condition
          std::any_of(facts.pods.begin(), facts.pods.end(), WasEndedByDeletion);
 }
 
-// The end that the Job has of itself; nothing: none yet.
+// Returns the end that the Job has of itself; nothing if it has none yet.
 std::optional<Observation> ToldEnd(const RunFacts& facts, const JobObject& job,
                                    const char* succeeded, const char* failed) {
   const Condition* good = job.Find(succeeded);

@@ -44,8 +44,8 @@ struct RunFacts {
 };
 
 struct Patience {
-  // The time that a pod may fail to start (an image that cannot be pulled, a Secret that is not
-  // there) before that is the end.
+  // A pod may fail to start (an image that cannot be pulled, a Secret that is not there) for this
+  // long before that is the end.
   absl::Duration start_grace = absl::Minutes(5);
 };
 

@@ -116,7 +116,7 @@ muster_enter() {
 
 # muster_become PHASE: turns this shell, which is one of its own, into the program.
 muster_become() {
-  # Only if there is no program after all: an exec that fails ends a shell there and then.
+  # This runs only if there is no program after all: an exec that fails ends a shell there and then.
   trap 'muster_tell "$MUSTER_PHASE" "$MUSTER_PROBLEM" "$MUSTER_WHAT"' EXIT
   MUSTER_PHASE=$1 MUSTER_PROBLEM=start MUSTER_WHAT=$1
   muster_find_program "$1"
@@ -180,7 +180,8 @@ muster_lasts() {
   muster_clocks && [ "$MUSTER_NOW" -lt "$MUSTER_OVER" ] && [ "$MUSTER_WALL" -le $((MUSTER_LAST + MUSTER_SKEW)) ]
 }
 
-# muster_signal NAME: to all processes but this one and the first; or, if that is not this script, to the program.
+# muster_signal NAME: sends it to all processes but this one and the first; or, if that is not this script, to the
+# program.
 muster_signal() {
   if [ "$$" = 1 ]; then kill "-$1" -1; else kill "-$1" "$MUSTER_CHILD"; fi
 }
@@ -205,7 +206,7 @@ muster_guard() {
   muster_signal KILL
 }
 
-# muster_end_guard: the program has ended. MUSTER_LEASE_OVER says whether the lease has ended it.
+# muster_end_guard: ends the guard once the program has ended. MUSTER_LEASE_OVER says whether the lease has ended it.
 muster_end_guard() {
   if [ -z "$MUSTER_GUARD" ]; then return; fi
   trap '' USR1

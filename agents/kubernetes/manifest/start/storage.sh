@@ -25,7 +25,7 @@ muster_fail() {
   printf '%s\n' "$MUSTER_TOLD" >"$MUSTER_LAST_WORDS"
 }
 
-# muster_need FIELD SHOWN PATH: PATH is where this container has what the job calls SHOWN.
+# muster_need FIELD SHOWN PATH: needs PATH, where this container has what the job calls SHOWN.
 muster_need() {
   if [ -e "$3" ]; then return; fi
   printf 'muster: %s "%s" is not there; put the data there, or correct the path\n' "$1" "$2" >&2
