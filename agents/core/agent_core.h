@@ -252,7 +252,7 @@ class AgentCore {
   ~AgentCore();
 
   // `now` comes from a clock that never jumps while this lives; every wait is measured by it.
-  // `wall`: the time of day, for what is written down: launch_time, observed_at.
+  // `wall` is the time of day, for what is written down: launch_time, observed_at.
   void Handle(Input input, absl::Time now, absl::Time wall, Output* out);
 
   // The runs that Observe is to be asked about.

@@ -144,7 +144,7 @@ struct LogSource {
 // The paths of what a run leaves, on Capabilities::output_host.
 struct RunOutput {
   std::vector<LogSource> logs;  // one for each rank and stream
-  // The directory as the run's nodes or containers see it; empty: it has none.
+  // The directory as the run's nodes or containers see it; empty if it has none.
   std::string results_directory;
   std::string readable_results;  // the same directory; empty: it cannot be read from here
   // A file that the run writes at each start, before its program. The file server dates it, as it

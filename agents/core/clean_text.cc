@@ -7,7 +7,7 @@
 namespace muster::agents {
 namespace {
 
-// The length of the UTF-8 character at the front of `text` as RFC 3629 has it; 0: there is none.
+// The length of the UTF-8 character at the front of `text` as RFC 3629 has it; 0 if there is none.
 size_t CharacterLength(std::string_view text) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   auto continues = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };

@@ -68,7 +68,7 @@ class EndReader {
   // call at a time.
   std::vector<Observation> Read(std::vector<End> ends);
 
-  // Returns how long ago ends were taken whose Read has not returned; zero: there are none. Any
+  // Returns how long ago ends were taken whose Read has not returned; zero if there are none. Any
   // thread.
   absl::Duration reading_for() const;
 

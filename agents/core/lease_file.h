@@ -58,8 +58,8 @@ std::string FormatLeaseFile(const LeaseFile& lease);
 // Returns nothing if the text is no such line. A negative REMAINING_MS is an error, too.
 std::optional<LeaseFile> ParseLeaseFile(std::string_view text);
 
-// Returns the next content of a file. `last_number` is the number that was written or found last;
-// 0: none. Numbers follow the clock, so that an agent that finds no file has higher ones than the
+// Returns the next content of a file. `last_number` is the number that was written or found last; 0
+// if none. Numbers follow the clock, so that an agent that finds no file has higher ones than the
 // one before it.
 LeaseFile NextLease(uint64_t last_number, int64_t unix_ms, int64_t remaining_ms);
 

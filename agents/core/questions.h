@@ -33,8 +33,8 @@ class Questions {
   // The backend outlives this object. `users` is the last line of each check, if the backend does
   // not itself say as whom jobs run.
   explicit Questions(Backend* backend, std::optional<v1::ClusterCheck> users = std::nullopt);
-  // `done` is called once, from the lane's thread, or at once. `run`: the run that a question
-  // `signal` names; nothing: the agent does not know it.
+  // `done` is called once, from the lane's thread, or at once. `run` is the run that a question
+  // `signal` names; nothing if the agent does not know it.
   void Ask(agent::v1::AgentQuestion question, Done done,
            std::optional<RunHandle> run = std::nullopt);
 

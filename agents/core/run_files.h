@@ -43,7 +43,7 @@ struct RankOfRun {
   std::string run_key;
   uint32_t rank = 0;
   std::string node = {};  // as the broker has it; empty: it does not know
-  // The directory of the run's results, as the agent has told the broker; empty: it has none.
+  // The directory of the run's results, as the agent has told the broker; empty if it has none.
   std::string results_directory = {};
 };
 

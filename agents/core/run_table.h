@@ -100,8 +100,8 @@ class RunTable {
     absl::Time absent_since = absl::InfiniteFuture();  // the first of the answers "absent" in a row
     absl::Time canceled = absl::InfinitePast();        // when the cluster last took a cancel of it
     absl::Time seen_alive = absl::InfinitePast();      // when the last look at it alive began
-    // The broker's wish; nothing: it has not said it to this process. The journal does not keep it,
-    // because the broker repeats it on each connection.
+    // The broker's wish; nothing if it has not said it to this process. The journal does not keep
+    // it, because the broker repeats it on each connection.
     std::optional<bool> wants_held;
     // The hold that the cluster knows of; nothing if unknown, for example while it is being told.
     std::optional<bool> told_held;

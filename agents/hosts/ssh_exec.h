@@ -27,7 +27,7 @@ struct ExecRequest {
   absl::Duration timeout;
   size_t max_stdout_bytes = 0;
   size_t max_stderr_bytes = 0;
-  // Gives the program its input in place of `input`, and takes its standard output; null: none.
+  // Gives the program its input in place of `input`, and takes its standard output; null if none.
   std::shared_ptr<TalkWords> talk = nullptr;
 };
 

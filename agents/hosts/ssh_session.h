@@ -28,9 +28,9 @@ class SshSession {
  public:
   // Connects, verifies the host's key, and only then logs in. `stop_fd` becomes readable when
   // nobody wants the session any more: CANCELLED. UNAVAILABLE: the connection cannot be made or
-  // does not last, and another host may be tried; FAILED_PRECONDITION, PERMISSION_DENIED: this host
-  // was reached, and something needs the operator.
-  // `reached`: how far it came; null: nobody asks.
+  // does not last, and another host may be tried; FAILED_PRECONDITION, PERMISSION_DENIED: this
+  // host was reached, and something needs the operator. `reached`: how far it came; null if nobody
+  // asks.
   static absl::StatusOr<std::unique_ptr<SshSession>> Open(const SshConfig& config,
                                                           const HostKeys& host_keys,
                                                           const LoginHost& host, int stop_fd,

@@ -92,7 +92,7 @@ class KubernetesBackend final : public agents::Backend {
   static uint32_t PodsOf(const agents::RunHandle& run);
   // The namespace of the run's Job.
   std::string NamespaceOf(const agents::RunHandle& run) const;
-  // The directory of the run's results as its containers see it; empty: it has none.
+  // The directory of the run's results as its containers see it; empty if it has none.
   std::string ResultsDirectory(const agents::RunHandle& run) const;
   // Returns the runs of a namespace; nowhere_ if the agent does not work in it.
   NamespaceRuns& HomeOf(const std::string& name_space);
@@ -158,7 +158,7 @@ class KubernetesBackend final : public agents::Backend {
   // Returns the namespaces in which the run's Job may be: the default may have been changed since
   // its launch.
   std::set<std::string> PlacesOf(const agents::RunHandle& run) const;
-  // Finds the Job of a run whose launch had an unclear answer; nothing: there is none.
+  // Finds the Job of a run whose launch had an unclear answer; nothing if there is none.
   absl::StatusOr<std::optional<JobObject>> FindLaunched(const agents::RunHandle& run);
   // Returns whether the launch of that Job is complete, or its program has begun nevertheless.
   // Errors: the server could not be asked.
@@ -177,7 +177,7 @@ class KubernetesBackend final : public agents::Backend {
   // ---- observe
   // The namespaces whose runs can be judged now. `trouble`: why none can, if there are none.
   std::set<NamespaceRuns*> ReadyHomes(absl::Status* trouble);
-  // Observes the run; nothing: there is no news. Errors: the server could not be asked.
+  // Observes the run; nothing if there is no news. Errors: the server could not be asked.
   absl::StatusOr<std::optional<agents::Observation>> Look(const agents::RunHandle& run);
   // Collects the facts of the run, and asks the server for those that no watch has. Nothing: the
   // watches are behind, and their next facts will tell.

@@ -66,7 +66,7 @@ class FileRoom {
   // Does the same if nothing of the archive was sent, so that its room is free at once.
   void GiveBack(const std::string& run_key);
   // Call it now and then. Updates the file, so that a restart does not count bytes that were freed
-  // long before it. Returns what an operator should know; empty: nothing.
+  // long before it. Returns what an operator should know; empty if nothing.
   std::string Settle();
 
  private:

@@ -23,7 +23,7 @@ class GivenUpRuns {
 
   // OK: the reason is on the disk.
   absl::Status Add(const std::string& run_key, const v1::Failure& failure);
-  // Returns why the run was given up; nothing: it was not.
+  // Returns why the run was given up; nothing if it was not.
   std::optional<v1::Failure> Find(const std::string& run_key) const;
   void Forget(const std::string& run_key);
   // Forgets all runs but these.

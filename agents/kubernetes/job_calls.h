@@ -48,7 +48,7 @@ class JobCalls {
   // `api` must outlive this object.
   JobCalls(Api* api, OnShut on_shut) : api_(*api), on_shut_(std::move(on_shut)) {}
 
-  // The run's Job, and whether this call has made it or an earlier one. A Job of that name that is
+  // Makes the run's Job, or finds an earlier call's, and tells which. A Job of that name that is
   // another's ends the launch, and so does a server that leaves out what decides of its success.
   LaunchEnd CreateJob(const RunObjects& objects, JobObject* job, bool* is_new);
   // Creates an object that the Job owns. An object of that name that is there already comes from

@@ -113,7 +113,7 @@ absl::StatusOr<std::unique_ptr<agents::Backend>> CreateKubernetesBackend(
 absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenResults(const KubernetesConfig& config,
                                                               const std::string& directory);
 
-// Returns where the agent reads a results directory, a path as containers see it; empty: it does
+// Returns where the agent reads a results directory, a path as containers see it; empty if it does
 // not see it, or a link that a pod has put there leads out of the storage root.
 std::string ReadableResults(const KubernetesConfig& config, const std::string& directory);
 

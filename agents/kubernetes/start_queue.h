@@ -63,8 +63,8 @@ class StartQueue {
   // could not start even if all of Muster's runs had ended keeps nothing.
   //
   // If very many kinds of runs find no room, each call looks at some of them, and the next one goes
-  // on from there. `only`: only that run, if it is ready; empty: all. It costs little if a run that
-  // asks for the same waits before it: then that one comes first, and nobody is asked.
+  // on from there. `only`: only that run, if it is ready; empty means all. It costs little if a run
+  // that asks for the same waits before it: then that one comes first, and nobody is asked.
   //
   // For each returned run the caller then calls SetLetGo, Return, Postpone, PutBack or Remove.
   std::vector<AssignmentPtr> TakeReady(const std::string& only = "");
@@ -101,7 +101,7 @@ class StartQueue {
   // Returns whether the run certainly stays until its release: it is to be held, nobody is letting
   // it go, and nobody may have done so.
   bool IsKeptBack(const std::string& run_key) const;
-  // Returns the latest wish since the last Remove; nothing: there was none.
+  // Returns the latest wish since the last Remove; nothing if there was none.
   std::optional<bool> WishOf(const std::string& run_key) const;
 
  private:

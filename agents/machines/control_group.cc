@@ -47,7 +47,7 @@ int WriteControl(const std::string& path, const std::string& text) {
   return write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : errno;
 }
 
-// Returns the number in the line that begins with these words; 0: there is none.
+// Returns the number in the line that begins with these words; 0 if there is none.
 int64_t NumberAfter(const char* words, const std::string& text) {
   for (const std::string& line : LinesOf(text)) {
     if (line.starts_with(words)) return atoll(line.c_str() + strlen(words));

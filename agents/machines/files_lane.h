@@ -114,7 +114,7 @@ class FilesLane {
 
   // The loop of each thread. With kNoPatience it has only first turns.
   void Loop(absl::Duration patience);
-  // Takes an entry whose time has come; null: none.
+  // Takes an entry whose time has come; null if none.
   std::shared_ptr<Entry> TakeLocked(absl::Duration patience) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the time of the next turn.
   std::chrono::steady_clock::time_point NextTimeLocked(absl::Duration patience) const

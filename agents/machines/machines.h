@@ -61,7 +61,7 @@ struct MachinesConfig {
   // such jobs.
   uploads::JobFiles* files = nullptr;
 
-  // Hosts over SSH, in place of this machine; empty: this machine.
+  // Hosts over SSH, in place of this machine; empty means this machine.
   std::vector<HostConfig> hosts = {};
   // Reads the hosts again, to see which are cordoned now.
   std::function<absl::StatusOr<std::vector<HostConfig>>()> read_hosts = {};

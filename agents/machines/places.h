@@ -82,7 +82,7 @@ class Places {
   virtual absl::Status Cancel(const std::string& run_key) = 0;
   // Does as Capabilities::send_signal.
   virtual absl::Status Signal(const std::string& run_key, const ProcessSignal& signal) = 0;
-  // Does as Backend::Fence; `on_board`: the board's answer, if it has the run.
+  // Does as Backend::Fence; `on_board` is the board's answer, if it has the run.
   virtual agents::FenceOutcome Fence(const std::string& run_key,
                                      std::optional<agents::FenceOutcome> on_board) = 0;
   // Do as Capabilities: the longest life after a lease's end, zero if runs cannot be stopped so.

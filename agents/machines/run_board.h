@@ -40,12 +40,12 @@ class RunBoard {
   void PutUnseen(const std::string& run_key);
   void Remove(const std::string& run_key);
   bool Contains(const std::string& run_key) const;
-  // Returns what its latest observation proves of the run's processes; nothing: it is not on the
+  // Returns what its latest observation proves of the run's processes; nothing if it is not on the
   // board.
   std::optional<agents::FenceOutcome> Fence(const std::string& run_key) const;
 
   // Sets the first run in the queue and the reason why it waits; the others wait behind it. Not
-  // news. `first_start`: the latest time of its start; InfiniteFuture: nobody knows.
+  // news. `first_start` is the latest time of its start; InfiniteFuture if nobody knows.
   void SetReasons(const std::string& first, v1::StateReason first_reason,
                   absl::Time first_start = absl::InfiniteFuture());
   // Clears the reasons: no run waits in the queue.

@@ -28,7 +28,7 @@ std::map<std::string, std::string> RunEnvironment(const agent::v1::Assignment& a
                                                   const std::map<std::string, std::string>& base);
 
 // Returns the variables of one rank of several, each on a host of its own, without `base`: the host
-// adds its own. `addresses`: the addresses of the hosts, by rank.
+// adds its own. `addresses` are the addresses of the hosts, by rank.
 std::map<std::string, std::string> RankEnvironment(const agent::v1::Assignment& assignment,
                                                    const std::string& cluster,
                                                    const std::string& run_directory, size_t rank,

@@ -98,7 +98,7 @@ struct RunSpec {
   RunUser user = {};
   int64_t time_limit_ms = 0;  // of setup and command together; 0: none
   int64_t grace_ms = 0;       // between TERM and KILL
-  // The file with the lease that the run keeps (agents/core/lease_file.h); empty: it has none.
+  // The file with the lease that the run keeps (agents/core/lease_file.h); empty if it has none.
   std::string lease_file;
 
   std::string Encode() const;

@@ -49,7 +49,7 @@ inline constexpr int kUserCommandMs = 10'000;
 
 // Runs a command of muster-supervisor as the user to its end. Returns its exit code; -1: it could
 // not be started, or was killed, also because it has not closed its standard output within the
-// limit. `output`: the beginning of what it writes there. `input`: the descriptor that is its
+// limit. `output` is the beginning of what it writes there. `input` is the descriptor that is its
 // standard input; -1: empty.
 int RunAsUser(const RunUser& user, const std::vector<std::string>& command,
               std::string* output = nullptr, int input = -1, int limit_ms = kUserCommandMs);

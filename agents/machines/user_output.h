@@ -42,7 +42,7 @@ class UserOutput : public hosts::LocalHost {
     std::string directory;
     RunUser user;
   };
-  // Returns the real place of a path of results; nothing: it is none.
+  // Returns the real place of a path of results; nothing if it is none.
   struct Place {
     std::string here;   // the part of the path that is not in the real one
     std::string there;  // what is there in its place

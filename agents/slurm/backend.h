@@ -105,8 +105,8 @@ class SlurmBackend : public agents::Backend {
   PatientReads& ReadsOf(const std::string& run_key);
   // Null: jobs that bring files are not taken.
   uploads::HostTrees* TreesOf(const std::string& run_key) const;
-  // Settles as whom the run is submitted; nothing: it is known. An outcome: nobody, or it cannot be
-  // told now. `found`: the users by those of Muster, as far as they were looked up.
+  // Settles as whom the run is submitted; nothing if it is known. An outcome: nobody, or it cannot
+  // be told now. `found`: the users by those of Muster, as far as they were looked up.
   std::optional<agents::LaunchOutcome> SettleUser(
       const agent::v1::Assignment& assignment,
       std::map<std::string, absl::StatusOr<JobUser>>* found);
@@ -153,10 +153,10 @@ class SlurmBackend : public agents::Backend {
                                                     const absl::StatusOr<hosts::FileInfo>& before);
   // The assignment with the cluster's paths in place of URIs. INVALID_ARGUMENT names the field.
   absl::StatusOr<agent::v1::Assignment> Resolve(const agent::v1::Assignment& assignment) const;
-  // Checks that its inputs are there, and makes a directory for its results; nothing: the run may
+  // Checks that its inputs are there, and makes a directory for its results; nothing if the run may
   // be submitted.
   std::optional<agents::LaunchOutcome> PrepareStorage(const agent::v1::Assignment& assignment);
-  // Lays out the files of the job as the run's working directory; nothing: the run may be
+  // Lays out the files of the job as the run's working directory; nothing if the run may be
   // submitted.
   std::optional<agents::LaunchOutcome> LayOutFiles(const agent::v1::Assignment& assignment,
                                                    absl::Time deadline);
@@ -266,7 +266,7 @@ class SlurmBackend : public agents::Backend {
 
   // ---- signals, see Capabilities::send_signal
   absl::Status SendSignal(const agents::RunHandle& run, const agents::RunSignal& signal);
-  // Says to the run's batch script what the next signal means; `number`: the one to send for it.
+  // Says to the run's batch script what the next signal means; `number` is the one to send for it.
   absl::Status TellBatchScript(const std::string& run_key, SignalTo to, int* number);
 
   // ---- forgetting

@@ -24,7 +24,7 @@ namespace muster::slurm {
 
 class CallGate {
  public:
-  // Calls in a minute; 0: no limit.
+  // Calls in a minute; 0 means no limit.
   struct Limits {
     uint32_t polls = 0;  // calls of the kinds kObserve and kOther
     uint32_t calls = 0;  // of all kinds

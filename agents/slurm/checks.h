@@ -47,7 +47,7 @@ struct AskedBetween {
 // The facts that the way to Slurm tells.
 struct Access {
   ClusterSettings settings;  // the name is empty if nothing tells it
-  // True if slurmctld refuses jobs of users who have no association; nothing: it is not told.
+  // True if slurmctld refuses jobs of users who have no association; nothing if it is not told.
   std::optional<bool> needs_association;
   // slurmctld's clock; nothing if it could not be read.
   std::optional<absl::Time> controller_time;
@@ -102,7 +102,7 @@ bool ListsSubaccounts(const ClusterSettings& settings);
 // Returns the accounts of these associations; none if too little is known of one to say which lists
 // it is in.
 Asker::Lines LinesOf(const std::vector<Association>& associations, bool lists_subaccounts);
-// Returns the limit of the partition that keeps the user out; empty: none does.
+// Returns the limit of the partition that keeps the user out; empty if none does.
 std::string KeepsOut(const Partition& partition, const Asker& asker);
 // Gives one line for each partition, and says if there is one for image conversions if named.
 void JudgePartitions(const std::vector<Partition>& partitions, const std::vector<v1::Node>& nodes,

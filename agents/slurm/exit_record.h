@@ -67,7 +67,7 @@ struct ExitRecord {
   bool continued = false;
   absl::Time start;
   absl::Time end;
-  // The nodes as Slurm writes them, "n[1-2]"; empty: not known.
+  // The nodes as Slurm writes them, "n[1-2]"; empty if not known.
   std::string node_list;
 
   // Tells whether the program itself ended with 0: a 0 after slurm.timeout, or after the end of its

@@ -54,7 +54,7 @@ std::string WhyNotRequeued(const ExitRecord& record) {
   return record.cause == ExitRecord::Cause::kRefused ? record.about : "";
 }
 
-// The batch script's file with its option; empty: the record does not name it.
+// The batch script's file with its option; empty if the record does not name it.
 std::string WhatWasNotOpened(const ExitRecord& record) {
   const auto named = [&](const char* option) {
     return fmt::format("--{0} (slurm.batch_script.{0}): {1}", option, record.about);

@@ -42,7 +42,7 @@ std::string ConversionName(const contract::Image& image);
 // Tells, in whole sentences, that the nodes of a run pull its image themselves, and why.
 std::string PulledBecause(std::string_view why);
 
-// Makes that job. `script`: the path of convert.sh. `refresh`: convert even if the file is there.
+// Makes that job. `script` is the path of convert.sh. `refresh`: convert even if the file is there.
 Submission MakeConversion(const SlurmConfig& config, const contract::Image& image,
                           const std::string& script, bool refresh = false);
 

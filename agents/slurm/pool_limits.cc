@@ -34,8 +34,8 @@ std::vector<std::string_view> NamedBy(const v1::JobSpec& spec) {
       spec.slurm().partition().empty() ? spec.placement().pool() : spec.slurm().partition(), ',');
 }
 
-// Returns the partitions that the job may run in; none if one is not known. `pool_of`: the pool of
-// one.
+// Returns the partitions that the job may run in; none if one is not known. `pool_of` is the pool
+// of one.
 template <typename One, typename PoolOf>
 std::vector<const One*> Wanted(const v1::JobSpec& spec, const std::vector<One>& all,
                                PoolOf pool_of) {

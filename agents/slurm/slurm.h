@@ -41,8 +41,8 @@ struct SlurmConfig {
   // PATH of the jobs. Default: bin_dir, and the usual system directories.
   std::string job_path;
   // The most looks at Slurm in any 60 s (its queue, accounting, partitions, nodes), by commands or
-  // slurmrestd; 0: no limit. A quarter of them may come at once, the others come one by one. The
-  // default is what sites that complain ask for.
+  // slurmrestd; 0 means no limit. A quarter of them may come at once, the others come one by one.
+  // The default is what sites that complain ask for.
   uint32_t max_polls_per_minute = 20;
   // The most calls of all kinds, likewise. No limit by default: somebody waits for submissions,
   // cancels and holds.

@@ -45,9 +45,9 @@ struct TaskArray {
   uint32_t limit = 0;
 };
 
-// The run's job. `after` is the Slurm job whose end, however it comes, the run waits for. `array`:
-// the job of all its runs, of which this is the first. INVALID_ARGUMENT names the field of the spec
-// that Slurm could not be given.
+// The run's job. `after` is the Slurm job whose end, however it comes, the run waits for. `array`
+// is the job of all its runs, of which this is the first. INVALID_ARGUMENT names the field of the
+// spec that Slurm could not be given.
 absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignment,
                                           const RunPaths& paths, const GpuTypes& gpu_types,
                                           std::optional<uint64_t> after = std::nullopt,

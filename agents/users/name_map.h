@@ -23,8 +23,8 @@ struct MapLine {
 absl::StatusOr<std::optional<MapLine>> ParseMapLine(std::string_view text, size_t number,
                                                     std::string_view form);
 
-// Returns the right part for a name; nothing: the line does not fit. '*' stands for any text, which
-// "\1" in the right part repeats.
+// Returns the right part for a name; nothing if the line does not fit. '*' stands for any text,
+// which "\1" in the right part repeats.
 std::optional<std::string> RightPartFor(const MapLine& line, std::string_view name);
 
 // The text of the file of that setting. FAILED_PRECONDITION: others than root and this process's

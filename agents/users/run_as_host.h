@@ -30,7 +30,7 @@ absl::StatusOr<std::string> AskRunAs(hosts::Host* host, const std::string& helpe
 // user.
 class RunAsHost : public hosts::ScriptHost {
  public:
-  // `host` must outlive this object. `helper`: the path of muster-run-as there.
+  // `host` must outlive this object. `helper` is the path of muster-run-as there.
   RunAsHost(hosts::Host* host, std::string helper, std::string user)
       : host_(*host), helper_(std::move(helper)), user_(std::move(user)) {}
   RunAsHost(std::unique_ptr<hosts::Host> host, std::string helper, std::string user)

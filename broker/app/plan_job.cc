@@ -42,7 +42,7 @@ v1::JobPlan CouldNotTell(const std::string& cluster, const absl::Status& why) {
   return plan;
 }
 
-// Returns what the cluster's agent says is wrong with the pool; null: nothing.
+// Returns what the cluster's agent says is wrong with the pool; null if nothing.
 const v1::ClusterIssue* FindPoolIssue(const v1::Inventory& inventory) {
   for (const v1::ClusterIssue& issue : inventory.issues()) {
     const bool is_shut = issue.code() == v1::CLUSTER_ISSUE_CODE_POOL_MISSING ||

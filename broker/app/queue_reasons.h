@@ -23,7 +23,7 @@ inline constexpr size_t kMaxLookedUp = 2'000;
 // Adds the reason to those of `jobs` that wait for a cluster or for other jobs, but not to jobs
 // that are held or wait for the time of their next run. Jobs that are alike wait for the same
 // reason. Once kMaxExplained different ones are explained, other jobs get no reason. Call it on a
-// thread that may read the store, which has the specs of jobs that come without one. `scope`: the
+// thread that may read the store, which has the specs of jobs that come without one. `scope` is the
 // caller's.
 void AddQueueReasons(const Services& services, const store::Scope& scope,
                      const std::vector<v1::Job*>& jobs, AnswerRoom& room,

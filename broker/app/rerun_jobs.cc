@@ -73,7 +73,7 @@ absl::Status TooMany(std::string_view what) {
 // The size of the jobs of one call together.
 class Load {
  public:
-  // Returns what one call has too much of with this job; empty: nothing.
+  // Returns what one call has too much of with this job; empty if nothing.
   std::string Add(const v1::JobSpec& spec) {
     bytes_ += spec.ByteSizeLong();
     for (const v1::Upload& upload : spec.uploads()) trees_.insert(upload.tree_sha256());

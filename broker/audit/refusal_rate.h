@@ -25,7 +25,7 @@ class RefusalRate {
   // A user and the number of its refused calls that were left out.
   using LeftOut = std::vector<std::pair<std::string, uint64_t>>;
 
-  // Counts a refused call; false: it is to be left out. `has_room`: false leaves it out anyway.
+  // Counts a refused call; false if it is to be left out. `has_room`: false leaves it out anyway.
   bool Admit(const std::string& user, bool has_room, absl::Time now);
   // The calls that were left out in minutes that have passed. `all`: also in the present one.
   LeftOut Take(absl::Time now, bool all);

@@ -15,7 +15,7 @@ bool DoTheSame(const Record& a, const Record& b) {
          a.result == b.result && a.left_out == 0 && b.left_out == 0;
 }
 
-// Returns the number at the beginning of a text; 0: there is none.
+// Returns the number at the beginning of a text; 0 if there is none.
 uint64_t NumberAt(std::string_view text) {
   uint64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);

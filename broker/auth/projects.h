@@ -28,8 +28,8 @@ class ProjectFile;
 
 class Projects {
  public:
-  // Changes a project, given as it is now; nothing: there is none. Returns the project as it is to
-  // be; nothing: it is to go. An error: it stays as it is.
+  // Changes a project, given as it is now; nothing if there is none. Returns the project as it is
+  // to be; nothing if it is to go. An error: it stays as it is.
   using Edit = std::function<absl::StatusOr<std::optional<Project>>(std::optional<Project>)>;
 
   // Reads the projects from the file, which is made if it is missing. Errors as of

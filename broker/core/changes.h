@@ -54,7 +54,7 @@ struct UpdateJob {
   std::optional<absl::Time> end_time;
   HoldState hold = HoldState::kNone;
   std::optional<absl::Time> retry_time;  // time of its next run, while it waits for one
-  // The job whose end let this one fail, which never had a run; 0: none.
+  // The job whose end let this one fail, which never had a run; 0 if none.
   uint64_t failed_dependency = 0;
   uint32_t fail_overs = 0;  // number of runs that were given up with their clusters
 };
@@ -120,7 +120,7 @@ struct PutCluster {
   uint64_t agent_epoch = 0;
   uint32_t max_active_runs = 0;
   absl::Time last_seen;
-  // The operators' wish that it takes no new runs; nothing: it takes some.
+  // The operators' wish that it takes no new runs; nothing if it takes some.
   std::optional<v1::ClusterCordon> cordon = std::nullopt;
   // A process lives there no longer than this after the end of its run's lease; zero means that the
   // cluster cannot stop runs by itself.

@@ -34,7 +34,7 @@ struct RunId {
   }
 };
 
-// Names a cluster for the life of the process; 0: none.
+// Names a cluster for the life of the process; 0 if none.
 using ClusterIndex = uint16_t;
 
 struct Cluster {

@@ -80,7 +80,7 @@ struct SubmitItem {
   // Fingerprint of the spec as it was sent, see RequestFingerprintOf. Needed only with a
   // request_id.
   Fingerprint fingerprint = 0;
-  // Size of what the job brings along, see RequirementsOf; 0: nothing, or not known.
+  // Size of what the job brings along, see RequirementsOf; 0 if nothing, or not known.
   uint64_t archive_bytes = 0;
   // OK if all files that the job brings along are at this broker. An error is the answer to a new
   // job that is to be kept; a repeat, and a job that no cluster can take, are answered as if there
@@ -274,7 +274,7 @@ struct Restored {
   std::vector<PutRun> runs;
   std::vector<RememberedRequest> requests;
   std::vector<PutUse> uses;
-  // The places that projects may use, from the broker's file of projects; null: all.
+  // The places that projects may use, from the broker's file of projects; null means all.
   std::shared_ptr<const contract::PlaceLimits> limits = nullptr;
   // The shares and quotas of projects, likewise; null if nobody has made a project.
   std::shared_ptr<const contract::ProjectShares> shares = nullptr;

@@ -264,7 +264,7 @@ bool IsBetter(const Fit& fit, const Fit& best) {
   return fit.lack.code == best.lack.code && fit.lack.available > best.lack.available;
 }
 
-// Returns the limit of the job's project; null: it has none.
+// Returns the limit of the job's project; null if it has none.
 const contract::PlaceLimit* FindLimit(const Requirements& job,
                                       const contract::PlaceLimits& limits) {
   // Most brokers have no limits, and this is asked for each group and cluster.

@@ -72,8 +72,8 @@ std::optional<contract::QuotaReached> FindReached(const contract::Quota& quota,
 std::optional<contract::QuotaReached> FindBeyond(const contract::Quota& quota,
                                                  const GpuDemand& gpus);
 
-// Returns the quota for which a job waits that is QUEUED; nothing: none. `project` and `user` are
-// what they have now; null: nothing.
+// Returns the quota for which a job waits that is QUEUED; nothing if none. `project` and `user` are
+// what they have now; null if nothing.
 std::optional<contract::QuotaReached> WhyOverQuota(const Requirements& requirements,
                                                    const std::string& user,
                                                    const contract::ProjectShare& share,

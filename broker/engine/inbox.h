@@ -46,7 +46,7 @@ class Inbox {
   // a millisecond of work, worth doing beside a commit.
   static constexpr size_t kEagerItems = 128;
 
-  // `bounds` are the most that may wait in each lane. `batch_items`: the most that one Take gets
+  // `bounds` are the most that may wait in each lane. `batch_items` is the most that one Take gets
   // from each lane.
   Inbox(std::array<Cost, kLanes> bounds, size_t batch_items)
       : bounds_(bounds), batch_items_(batch_items) {}

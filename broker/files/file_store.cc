@@ -37,7 +37,7 @@ absl::Status MakeDirectory(const std::filesystem::path& path) {
   return disk::SystemError(errno, fmt::format("make the directory {}", path.native()));
 }
 
-// Returns the result of stat(2); nullopt: there is no such file.
+// Returns the result of stat(2); nullopt if there is no such file.
 absl::StatusOr<std::optional<struct stat>> Look(const std::filesystem::path& path) {
   struct stat info {};
   if (lstat(path.c_str(), &info) == 0) return info;

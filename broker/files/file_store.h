@@ -168,7 +168,7 @@ class FileStore {
   void Release(uint64_t size_bytes);
   // Moves one file. False: it was already there.
   absl::StatusOr<bool> MoveLocked(IncomingFile* file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the time of the last use of a file that stays; nullopt: the file is gone.
+  // Returns the time of the last use of a file that stays; nullopt if the file is gone.
   absl::StatusOr<std::optional<absl::Time>> RemoveIfUnused(const std::string& sha256,
                                                            absl::Time cutoff);
   std::filesystem::path KeptPath(const std::string& sha256) const { return kept_ / sha256; }

@@ -8,7 +8,7 @@
 
 namespace muster::logs {
 
-// `crc` is the CRC of the bytes before `data`; 0: there are none. Any thread.
+// `crc` is the CRC of the bytes before `data`; 0 if there are none. Any thread.
 uint32_t Crc32(uint32_t crc, std::string_view data);
 
 }  // namespace muster::logs

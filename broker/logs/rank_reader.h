@@ -54,7 +54,7 @@ class RankReader {
 
   const Output& Find(v1::LogStream stream) const;
   absl::Status LookAtLogs();
-  // Returns the output whose bytes come next; null: none.
+  // Returns the output whose bytes come next; null if none.
   absl::StatusOr<Output*> Turn();
   absl::StatusOr<const OrderMark*> NextMark();
   absl::StatusOr<std::optional<Piece>> Give(Output* output, uint64_t bytes, bool only_the_line);

@@ -85,9 +85,9 @@ class Broker {
   // Shuts down first.
   virtual ~Broker() = default;
 
-  // Returns the TCP port in use; 0: none.
+  // Returns the TCP port in use; 0 if none.
   virtual int port() const = 0;
-  // Returns the port of the network listener; 0: none.
+  // Returns the port of the network listener; 0 if none.
   virtual int tls_port() const = 0;
   // Removes jobs and logs that are too old, and files that are no longer needed. Call it about once
   // a minute.

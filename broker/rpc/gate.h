@@ -32,7 +32,7 @@ absl::Status TwoCredentials();
 
 class Gate final : public grpc::AuthMetadataProcessor {
  public:
-  // All outlive it. `audit` hears of each call that is refused; null: nobody does.
+  // All outlive it. `audit` hears of each call that is refused; null if nobody does.
   Gate(const ClusterAccess* access, const Users* users, CallAudit* audit)
       : access_(*access), users_(*users), audit_(audit) {}
 
@@ -40,8 +40,8 @@ class Gate final : public grpc::AuthMetadataProcessor {
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
                        OutputMetadata* consumed, OutputMetadata* response) override;
 
-  // `path` is "/SERVICE/METHOD"; `certificate` as PEM, empty: none; `credentials` are the values of
-  // "authorization". Sets `caller` to what is known of the caller; of an anonymous one it is
+  // `path` is "/SERVICE/METHOD"; `certificate` as PEM, empty if none; `credentials` are the values
+  // of "authorization". Sets `caller` to what is known of the caller; of an anonymous one it is
   // nothing.
   absl::Status Admit(std::string_view path, const std::string& certificate,
                      const std::vector<std::string_view>& credentials, Principal* caller) const;

@@ -11,7 +11,7 @@
 
 namespace muster::client {
 
-// Returns the token that goes with the call; empty: none.
+// Returns the token that goes with the call; empty if none.
 inline std::string AddBearer(const ClientOptions& options, grpc::ClientContext* context) {
   std::string token = options.credential ? options.credential->Token() : options.token;
   if (!token.empty()) context->AddMetadata("authorization", "Bearer " + token);

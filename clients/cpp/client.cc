@@ -32,7 +32,7 @@
 namespace muster::client {
 namespace {
 
-// The longest pause between two attempts of a unary call: somebody waits for its answer, unlike a
+// Two attempts of a unary call are at most this far apart: somebody waits for its answer, unlike a
 // stream's.
 constexpr absl::Duration kMaxCallBackoff = absl::Seconds(1);
 

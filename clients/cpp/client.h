@@ -1,5 +1,5 @@
-// The client library: calls to the broker with deadlines and bounded repeats, and streams that
-// survive a restart of the broker.
+// Calls the broker with deadlines and bounded repeats, and keeps streams that survive a restart of
+// the broker.
 //
 // Any number of threads may call a Client. A WatchReader or LogReader belongs to one
 // thread and must not outlive its Client. A Client can be made without a running broker; it
@@ -30,7 +30,7 @@ namespace muster::client {
 
 class Credential;
 
-// The most bytes of one request: what a gRPC server takes by default, less some room for framing.
+// Bounds the bytes of one request: what gRPC servers take by default, less room for framing.
 inline constexpr size_t kMaxRequestBytes = (4 << 20) - (64 << 10);
 
 struct ClientOptions {
@@ -41,7 +41,7 @@ struct ClientOptions {
   std::shared_ptr<Credential> credential;  // goes in its place; null: none
   std::string ca;                          // for tls: the CAs by which the broker is known, as PEM
   absl::Duration call_timeout = absl::Seconds(30);  // of one unary call, all its attempts together
-  // The same for a call that a cluster's agent answers, which may have to ask its scheduler first.
+  // Bounds a call that a cluster's agent answers, which may have to ask its scheduler first.
   absl::Duration question_timeout = absl::Minutes(2);
   absl::Duration stream_patience =
       absl::Minutes(10);  // how long a broken stream is resumed without success
@@ -72,8 +72,8 @@ std::string NewRequestId();
 class WatchReader {
  public:
   virtual ~WatchReader() = default;
-  // The next change; nothing at the end of the stream. Heartbeats are left out. DEADLINE_EXCEEDED:
-  // the deadline of the reader has passed. After nothing or an error it must not be called again.
+  // Returns the next change; nothing at the end. Heartbeats are left out. DEADLINE_EXCEEDED: the
+  // deadline of the reader has passed. After nothing or an error it must not be called again.
   virtual absl::StatusOr<std::optional<v1::JobChange>> Next() = 0;
 };
 
@@ -82,7 +82,7 @@ class WatchReader {
 class LogReader {
  public:
   virtual ~LogReader() = default;
-  // The next piece; nothing after each stream's `end` was given. Errors as in WatchReader::Next.
+  // Returns the next piece; nothing after all streams' `end`. Errors as in WatchReader::Next.
   virtual absl::StatusOr<std::optional<v1::ReadLogResponse>> Next() = 0;
 };
 
@@ -100,8 +100,8 @@ class FileWriter {
 class FileReader {
  public:
   virtual ~FileReader() = default;
-  // The next piece; nothing after the last one. After nothing or an error it must not be called
-  // again.
+  // Returns the next piece; nothing after the last one. After nothing or an error it must not be
+  // called again.
   virtual absl::StatusOr<std::optional<v1::FetchFilesResponse>> Next() = 0;
 };
 
@@ -112,11 +112,11 @@ class Client {
   static absl::StatusOr<std::unique_ptr<Client>> Create(ClientOptions options);
   virtual ~Client() = default;
 
-  // Errors of every call: what the broker answered, with its details; or, if there was no answer,
-  // UNAVAILABLE or DEADLINE_EXCEEDED with the address and the remedy; PERMISSION_DENIED at once if
-  // this user may not connect to the socket. A call that found no broker, or one that asked for
-  // patience (RetryInfo), is repeated until call_timeout (or absent_patience) is over; SubmitJob
-  // and SubmitJobs only if each job has a request_id.
+  // Errors of every call are what the broker answered, with its details; or, if there was no
+  // answer, UNAVAILABLE or DEADLINE_EXCEEDED with the address and the remedy; PERMISSION_DENIED at
+  // once if this user may not connect to the socket. A call that found no broker, or one that asked
+  // for patience (RetryInfo), is repeated until call_timeout (or absent_patience) is over;
+  // SubmitJob and SubmitJobs only if each job has a request_id.
   virtual absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) = 0;
   virtual absl::StatusOr<v1::SubmitJobsResponse> SubmitJobs(
       const v1::SubmitJobsRequest& request) = 0;

@@ -11,7 +11,7 @@
 namespace muster::client {
 
 // Reads `12`, `prep`, `{job: 12, outcome: ended}` or a list of these, and the API's own form.
-// `earlier`: the jobs of the documents before this one, in order.
+// `earlier` are the jobs of the documents before this one, in order.
 void ReadDependsOn(YamlReader* in, const YamlValue& value, const std::vector<v1::JobSpec>& earlier,
                    v1::JobSpec* spec);
 

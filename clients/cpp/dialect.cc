@@ -11,7 +11,7 @@
 namespace muster::client {
 namespace {
 
-// The fields at the top of a document, and under its resources, that only a SkyPilot task has.
+// Only a SkyPilot task has these fields at the top of a document, and under its resources.
 constexpr std::string_view kSkyPilotTop[] = {"num_nodes", "envs",          "volumes",
                                              "service",   "config",        "event_callback",
                                              "execution", "primary_tasks", "termination_delay"};

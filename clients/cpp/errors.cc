@@ -35,9 +35,9 @@ std::string_view Cause(std::string_view message) {
 // Marks an error of a call that never left this process. The value carries nothing.
 constexpr char kNeverSentUrl[] = "muster.v1/never-sent";
 
-// Returns the errno with which a Unix socket answers a connection; 0: it is accepted, or there is
-// no such address to ask at. Local and at once, as against gRPC's error, which may be an older
-// one's.
+// Returns the errno with which a Unix socket answers a connection; 0 if it is accepted, or there is
+// no such address to ask at. The error is local and comes at once, unlike gRPC's, which may be an
+// older one's.
 int ConnectError(const rpc::Address& address) {
   sockaddr_un name{};
   if (address.unix_path.empty() || address.unix_path.size() >= sizeof(name.sun_path)) return 0;
@@ -84,8 +84,8 @@ std::string GroupName(gid_t id) {
   return found == nullptr ? fmt::format("{}", id) : found->gr_name;
 }
 
-// The part of the path that keeps this user out: the first directory that may not be entered, or
-// the socket itself.
+// Returns the part of the path that keeps this user out: the first directory that may not be
+// entered, or the socket itself.
 std::string Obstacle(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {

@@ -25,9 +25,9 @@ bool MayPass(const absl::Status& status);
 // Returns the time that the broker asked to wait; zero if it did not.
 absl::Duration RetryDelay(const absl::Status& status);
 
-// A transport's failure in words that help: the address, the cause and the remedy. An answer of the
-// broker stays as it is. `timeout` is what the call was given. PERMISSION_DENIED: the socket is
-// there, and this user may not connect to it. UNAUTHENTICATED and others: see CheckTrust.
+// Puts a transport's failure into words that help: the address, the cause and the remedy. An answer
+// of the broker stays as it is. `timeout` is what the call was given. PERMISSION_DENIED: the socket
+// is there, and this user may not connect to it. UNAUTHENTICATED and others: see CheckTrust.
 absl::Status Explain(const absl::Status& status, const rpc::Address& address,
                      absl::Duration timeout);
 

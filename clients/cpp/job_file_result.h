@@ -22,8 +22,8 @@ inline constexpr size_t kMaxJobsInFile = 1000;
 // The language of a file of jobs.
 enum class Dialect { kMuster, kSkyPilot };
 
-// The places of the fields of the jobs of a file, so that an error of the broker about a field can
-// name its place.
+// Knows the places of the fields of the jobs of a file, so that an error of the broker about a
+// field can name its place.
 class FieldPlaces {
  public:
   // "FILE:LINE:COLUMN" of a field, named as the API has it, of one of the jobs, from 0; empty if
@@ -43,17 +43,17 @@ struct JobFileOptions {
   bool strict = false;
   // The language in which it is written, whatever its fields are; none: its fields tell.
   std::optional<Dialect> dialect = {};
-  // Variables that the command line sets: they win over the file's, and give a SkyPilot task those
+  // The command line sets these variables: they win over the file's, and give a SkyPilot task those
   // that it leaves open.
   std::map<std::string, std::string> env;
   // Secrets that the command line sets, likewise.
   std::map<std::string, std::string> secrets = {};
-  // Reads a variable of the caller's; null: they are not looked at.
+  // Reads a variable of the caller's; null if they are not looked at.
   char* (*own_variable)(const char* name) = nullptr;
 };
 
-// A directory or a file of this machine that a job brings along. Its spec has an entry for it in
-// uploads, with kUnreadTree for the tree (local_uploads.h reads it).
+// Names a directory or a file of this machine that a job brings along. Its spec has an entry for it
+// in uploads, with kUnreadTree for the tree (local_uploads.h reads it).
 struct LocalUpload {
   size_t job = 0;      // whose spec
   int upload = 0;      // which of its uploads
@@ -69,8 +69,8 @@ struct LocalSecret {
   std::string value;
 };
 
-// A cluster that a job names, and the kind that its file takes it to be of. Only the broker knows
-// whether it is.
+// Names a cluster that a job names, and the kind that its file takes it to be of. Only the broker
+// knows whether it is.
 struct ExpectedKind {
   size_t job = 0;  // whose spec
   std::string cluster;
@@ -88,7 +88,7 @@ struct JobFile {
   std::vector<v1::JobSpec> specs;  // as written, without defaults; at least one
   FieldPlaces places;
   // The specs that may be submitted in place of a job's spec, which is the first of them, in the
-  // order in which its user wants them; by job, and only for jobs that have several.
+  // order in which its user wants them. They are by job, and only for jobs that have several.
   std::map<size_t, std::vector<v1::JobSpec>> alternatives;
   std::vector<LocalUpload> local_uploads;
   std::vector<LocalSecret> local_secrets;

@@ -49,7 +49,8 @@ const std::map<std::string_view, std::string_view> kJobFileHints = {
     {"<<", "YAML merge keys are not read; repeat the fields"},
 };
 
-// The same under resources: a SkyPilot task's, in a file that is a job file by its other fields.
+// These are the same under resources: a SkyPilot task's, in a file that is a job file by its other
+// fields.
 const std::map<std::string_view, std::string_view> kResourcesHints = {
     {"accelerators", "write gpus, as in gpus: H100:8"},
     {"image_id", "write image at the top"},
@@ -63,7 +64,7 @@ const std::map<std::string_view, std::string_view> kResourcesHints = {
 // it.
 class SpecReader {
  public:
-  // `earlier`: the jobs of the documents before this one.
+  // `earlier` are the jobs of the documents before this one.
   SpecReader(YamlReader* in, const std::vector<v1::JobSpec>& earlier, v1::JobSpec* spec,
              std::vector<LocalUpload>* uploads)
       : in_(*in), earlier_(earlier), job_(earlier.size()), spec_(*spec), uploads_(*uploads) {}
@@ -203,8 +204,8 @@ class SpecReader {
     });
   }
 
-  // `VARIABLE: NAME`, or `VARIABLE: {file: NAME}` for the path of a file; or a list as the API has
-  // it.
+  // Reads `VARIABLE: NAME`, or `VARIABLE: {file: NAME}` for the path of a file; or a list as the
+  // API has it.
   void Secrets(const YamlValue& value) {
     if (value.node.IsSequence()) {
       in_.List(value, [this](const YamlValue& item) {

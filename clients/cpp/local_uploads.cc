@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 // The bytes between two tellings of the progress.
 constexpr uint64_t kProgressBytes = uint64_t{4} << 20;
-// The time that an upload of which nothing more arrives is tried again: as long as streams are by
+// An upload of which nothing more arrives is tried again for this time, as long as streams are by
 // default.
 constexpr absl::Duration kPatience = absl::Minutes(10);
 // Faults of files to bring along that are told at once.
@@ -132,7 +132,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Its number among the trees; jobs of a file often have one directory.
+  // Returns its number among the trees; jobs of a file often have one directory.
   absl::StatusOr<size_t> TreeOf(const fs::path& path, RulesAbove above, const std::string& name) {
     const auto [known, is_new] = known_.try_emplace({path, above, name}, trees_.size());
     if (!is_new) return known->second;

@@ -1,6 +1,6 @@
-// A protobuf message from YAML, field by field under the API's own names or those of protobuf's
-// JSON form (cpuMillis), by reflection: a field that is added to the API can be written in a file
-// at once. Private to the client library.
+// Reads a protobuf message from YAML, field by field under the API's own names or those of
+// protobuf's JSON form (cpuMillis), by reflection: a field that is added to the API can be written
+// in a file at once. Private to the client library.
 #ifndef MUSTER_CLIENTS_CPP_MESSAGE_READER_H_
 #define MUSTER_CLIENTS_CPP_MESSAGE_READER_H_
 

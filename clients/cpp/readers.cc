@@ -44,8 +44,8 @@ class Resumed {
     reader_->Finish();
   }
 
-  // The next message; nothing if the stream has ended well. `resume` is the request for the rest of
-  // it.
+  // Returns the next message; nothing if the stream has ended well. `resume` is the request for the
+  // rest of it.
   absl::StatusOr<std::optional<Response>> Next(const Request& resume) {
     Response response;
     while (true) {

@@ -1,4 +1,4 @@
-// The answer of a client to a broker that does not accept its credential: one renewal, and a little
+// Answers a broker that does not accept the client's credential: one renewal, and a little
 // patience, because a broker needs a moment to hear of a provider's new key. Private to the client.
 #ifndef MUSTER_CLIENTS_CPP_RENEWAL_H_
 #define MUSTER_CLIENTS_CPP_RENEWAL_H_

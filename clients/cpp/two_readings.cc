@@ -65,7 +65,7 @@ bool NeedsBash(std::string_view script) {
       // These may stand anywhere.
       R"(|\bpipefail\b|<<<|[<>]\(|&>|\|&|\w=\(|\$\{\w+(?:\[|\^|,|/|:[0-9]))"
       R"(|\w\+=\(|[\s=(]\$'|\$\{!|\$\{?(?:BASH_SOURCE|BASH_REMATCH|RANDOM|PIPESTATUS)\b)");
-  // {a,b}, x{,.bak}, {1..8}, {a..e..2}: quotes keep bash from making several words of them.
+  // Quotes keep bash from making several words of {a,b}, x{,.bak}, {1..8} and {a..e..2}.
   static const RE2* const lists =
       new RE2(R"((?:^|[^$])\{(?:(?:[^\s{};&|<>()]|\$\{\w*\})*,(?:[^\s{};&|<>()]|\$\{\w*\})*)"
               R"(|(?:-?[0-9]+\.\.-?[0-9]+|[a-zA-Z]\.\.[a-zA-Z])(?:\.\.-?[0-9]+)?)\})");

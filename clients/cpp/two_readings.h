@@ -13,11 +13,11 @@
 
 namespace muster::client {
 
-// Most differences that a remark names; a file has up to 1000 jobs.
+// A remark names at most this many differences; a file has up to 1000 jobs.
 inline constexpr size_t kMaxDifferences = 8;
 
 // Returns the differences between the two readings that a user would notice ("memory is 32GB in a
-// job file and 32Gi in a task"), each once; empty: there are none. The specs are in the order of
+// job file and 32Gi in a task"), each once; empty if there are none. The specs are in the order of
 // their documents. That sh runs a job file's script and bash a task's counts only for scripts that
 // sh would not understand.
 std::vector<std::string> Differences(std::span<const v1::JobSpec> muster,

@@ -10,8 +10,8 @@ namespace muster::client {
 namespace {
 
 constexpr char kQuoted = '_';
-// Here-documents that are looked for: each search may read the rest of the script. People write a
-// few; beyond it "<<" begins none.
+// At most this many here-documents are looked for, because each search may read the rest of the
+// script. People write a few; beyond it "<<" begins none.
 constexpr int kMaxDocuments = 100;
 
 class Scanner {
@@ -90,7 +90,7 @@ class Scanner {
     return !out_.empty() && std::string_view(" \t\n;&|()").find(out_.back()) == std::string::npos;
   }
 
-  // "<<END", "<<-'END'": the document begins with the next line. "<<<" begins none.
+  // After "<<END" or "<<-'END'" the document begins with the next line. "<<<" begins none.
   void StartDocument() {
     out_ += "<<";
     at_ += 2;

@@ -33,7 +33,8 @@ std::string FormOf(const YAML::Node& node) {
   }
 }
 
-// Bytes of a name that is no field: a file that is no job file may hold anything.
+// At most so many bytes of a name that is no field are told: a file that is no job file may hold
+// anything.
 constexpr size_t kMaxNameBytes = 40;
 
 std::string Shortened(std::string_view name) {

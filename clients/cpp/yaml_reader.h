@@ -1,5 +1,5 @@
-// Strict reading of YAML: every field is known, given once and of the right form, and each problem
-// is named with its line and column. Private to the client library and the command.
+// Reads YAML strictly: every field is known, given once and of the right form, and each problem is
+// named with its line and column. Private to the client library and the command.
 //
 // A reader belongs to one thread. No exception of yaml-cpp leaves it.
 #ifndef MUSTER_CLIENTS_CPP_YAML_READER_H_
@@ -21,7 +21,7 @@
 
 namespace muster::client {
 
-// More problems than this help nobody; the rest is counted.
+// At most this many problems are told, as more help nobody; the rest is counted.
 inline constexpr size_t kMaxYamlProblems = 20;
 // Bounds the memory: of more problems, those that are told need not be the first ones of the file.
 inline constexpr size_t kMaxKeptProblems = 1000;
@@ -53,8 +53,8 @@ class YamlReader {
   struct Field {
     std::string names;
     std::function<void(const YamlValue&)> read;
-    // One more name for the last of the names, which is taken and not advertised: "cpuMillis", as
-    // the JSON form of protobuf has it. Places and problems name the field by that last name.
+    // Adds one more name for the last of the names, which is taken and not advertised: "cpuMillis",
+    // as the JSON form of protobuf has it. Places and problems name the field by that last name.
     // Empty: none.
     std::string json_name = {};
     // False: it is taken, to be refused with words of its own, and not listed among the fields.

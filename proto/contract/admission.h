@@ -65,7 +65,7 @@ struct AdmissionNeeds {
   std::vector<PlaceText> spank_options;
   // The highest index of the array that it is a task of; 0 if it is none, or the index is 0.
   uint32_t last_array_index = 0;
-  // The archive of what it brings along; 0: nothing, or not known.
+  // The archive of what it brings along; 0 if nothing, or not known.
   uint64_t archive_bytes = 0;
   // True: only the first parts of places, and of the sources of mounts, are here (see RefusableOf).
   // One is then refused only if it is in no storage root whatever follows.
@@ -118,10 +118,10 @@ std::string OperatorsSecret(std::string_view name, std::string_view cluster);
 std::string HostPathForbidden(std::string_view path, std::string_view cluster);
 // Returns the reason that nothing may be mounted at the path of a container; empty: something may.
 std::string BadMountPlace(std::string_view path);
-// Returns the reason that /dev/shm of so many bytes is too large for a pod with that memory; empty:
-// it is not.
+// Returns the reason that /dev/shm of so many bytes is too large for a pod with that memory; empty
+// if it is not.
 std::string SharedMemoryTooLarge(uint64_t shm_bytes, uint64_t memory_bytes);
-// An archive of so many bytes is more than may be brought along; empty: it is not.
+// An archive of so many bytes is more than may be brought along; empty if it is not.
 std::string ArchiveTooLarge(uint64_t bytes, uint64_t max_bytes);
 
 // Returns the reason that status.json cannot be read: there is no results directory for it.

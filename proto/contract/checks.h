@@ -17,7 +17,7 @@ v1::ClusterCheck MakeCheck(v1::CheckCode code, v1::CheckResult result, std::stri
 
 // The agent has not answered: `why`.
 v1::ClusterCheck NoAnswerCheck(const std::string& cluster, std::string_view why);
-// The pool takes no jobs now. `issue`: the agent's words about that; null: it has none.
+// The pool takes no jobs now. `issue` is the agent's words about that; null if it has none.
 v1::ClusterCheck PoolCheck(const Lack& lack, const std::string& cluster,
                            const v1::ClusterIssue* issue);
 // The cluster has as many runs as its agent takes.

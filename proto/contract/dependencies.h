@@ -21,7 +21,7 @@ inline constexpr size_t kMaxDependencies = 100;
 // request.
 void CheckDependencies(const v1::JobSpec& spec, FieldErrors* errors);
 // Adds what is wrong with the request places of the job that stands at this place of its call, from
-// 1; 0: the call has one job alone, which no other one comes before.
+// 1; 0 if the call has one job alone, which no other one comes before.
 void CheckRequestPlaces(const v1::JobSpec& spec, uint32_t place, FieldErrors* errors);
 
 // True if the job's end, which is a terminal state, is the one that is needed.

@@ -39,8 +39,8 @@ uint64_t ArchiveBytes(const v1::FileTree& tree);
 // 64 of 0-9 and a-f.
 bool IsSha256(std::string_view text);
 
-// Returns the reason that the path may not be an entry's; empty: it may. The words are for people:
-// "has the part \"..\"".
+// Returns the reason that the path may not be an entry's; empty if it may. The words are for
+// people: "has the part \"..\"".
 std::string_view WhatIsWrongWithTreePath(std::string_view path);
 
 // INVALID_ARGUMENT, HOSTILE_TREE names the entry, what is wrong and what would do.

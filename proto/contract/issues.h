@@ -71,7 +71,7 @@ v1::ClusterIssue OfHost(const std::string& host, v1::ClusterIssue issue);
 
 // ---- schedulers
 
-// slurmctld has held calls back so often. `per_minute`: the operator's limit for all calls; 0:
+// slurmctld has held calls back so often. `per_minute` is the operator's limit for all calls; 0 if
 // none. `until`: it is said so long, unless it comes again.
 v1::ClusterIssue CallsHeldBack(uint64_t times, uint32_t per_minute, absl::Time until);
 // The issue of `calls` calls that had no turn, the last one because of this setting.

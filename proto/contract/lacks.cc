@@ -27,7 +27,7 @@ struct Words {
   std::string advice = {};  // empty: nothing can be done
 };
 
-// " (it has A, B)": the types of GPUs there are; empty: there are none.
+// " (it has A, B)": the types of GPUs there are; empty if there are none.
 std::string GpuTypesText(const v1::Pool& pool) {
   const std::set<std::string> types = GpuTypesOf(pool);
   if (types.empty()) return "";
@@ -247,7 +247,7 @@ std::string AsRemedy(std::string advice) {
   return advice + ".";
 }
 
-// Returns the resource as v1::Shortage names it; empty: it is not one thing.
+// Returns the resource as v1::Shortage names it; empty if it is not one thing.
 std::string ResourceOf(const Lack& lack) {
   switch (lack.code) {
     case LackCode::kClusterOfOthers:

@@ -79,10 +79,10 @@ std::optional<v1::Shortage> ShortageOf(const Lack& lack);
 // POOL_UNAVAILABLE.
 v1::StateReason LackReason(const Lack& lack, const std::string& cluster);
 
-// Returns the reason that no cluster can ever take the job. `lacks`: the lacks of each cluster, as
-// NotPlaced says them; for a job for Slurm alone those of that kind. `why_slurm`: as WhySlurmOnly
-// has it; empty: any kind may take it. `names_clusters`: true if the job names the clusters that
-// may take it.
+// Returns the reason that no cluster can ever take the job. `lacks` are the lacks of each cluster,
+// as NotPlaced says them; for a job for Slurm alone those of that kind. `why_slurm`: as
+// WhySlurmOnly has it; empty means any kind may take it. `names_clusters`: true if the job names
+// the clusters that may take it.
 std::string CannotBePlaced(const std::string& lacks, const std::string& why_slurm,
                            bool names_clusters);
 

@@ -27,7 +27,7 @@ v1::ClusterLossPolicy ClusterLossPolicyOf(std::string_view name);
 std::string GivenUp(std::string_view cluster, absl::Time last_heard);
 
 // Makes the reason of a job whose cluster is lost from that of one without a policy (NoWord).
-// `until`: the time from which on another run follows.
+// `until` is the time from which on another run follows.
 v1::StateReason ClusterLost(v1::StateReason no_word, absl::Time until);
 
 }  // namespace muster::contract

@@ -32,7 +32,7 @@ std::optional<int64_t> AskedByRun(const PodsAsk& ask, std::string_view resource)
 // Returns an amount of the resource for people, as "16384Mi" or "2.5".
 std::string WrittenAmount(std::string_view resource, int64_t millis);
 
-// "quota lab allows 4 requests.cpu in all, the run needs 8". `text`: the limit in its author's
+// "quota lab allows 4 requests.cpu in all, the run needs 8". `text` is the limit in its author's
 // words.
 std::string OverQuota(std::string_view quota, std::string_view text, std::string_view resource,
                       int64_t asked_millis);

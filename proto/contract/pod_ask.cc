@@ -11,7 +11,7 @@
 namespace muster::contract {
 namespace {
 
-// The type as the nodes spell it; empty: it may be several, which others tell of.
+// The type as the nodes spell it; empty if it may be several, which others tell of.
 std::string SpelledType(const std::string& wanted, const v1::KubernetesFacts& facts) {
   std::set<std::string> labels;
   for (const v1::NodeProfile& profile : facts.nodes().profiles()) {

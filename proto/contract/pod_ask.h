@@ -25,7 +25,7 @@ struct PodAsk {
 // The demand with what the cluster fills in where the job leaves it open.
 PodAsk PodAskOf(const AdmissionNeeds& needs, const v1::KubernetesFacts& facts);
 
-// Returns the reasons that keep such a pod from nodes of that profile; empty: none does.
+// Returns the reasons that keep such a pod from nodes of that profile; empty if none does.
 std::vector<std::string> ObjectionsOf(const PodAsk& ask, const v1::NodeProfile& profile,
                                       const std::string& gpu_type_label);
 

@@ -31,7 +31,7 @@ std::string FormatShellFile(const ShellVariables& variables);
 // INVALID_ARGUMENT: the text is too long, or a part of it is no "NAME=value" with a NUL behind it.
 absl::StatusOr<ShellVariables> ParseShellFile(std::string_view text);
 
-// Returns the name of the function that bash has exported as this variable; empty: it is none.
+// Returns the name of the function that bash has exported as this variable; empty if it is none.
 std::string_view ShellFunctionOf(std::string_view variable, std::string_view value);
 // Returns whether a shell can set the variable.
 bool MayBeSet(std::string_view variable, std::string_view value);

@@ -9,8 +9,8 @@
 namespace muster::contract {
 
 // Returns the reason that only a Slurm cluster can take the job, in words that go on from
-// "because"; empty: any kind of cluster may. A slurm section does, unless it says only that the
-// command is a batch script, the script is for one node and one task, reads no input, and names
+// "because"; empty means any kind of cluster may. A slurm section does, unless it says only that
+// the command is a batch script, the script is for one node and one task, reads no input, and names
 // nothing that Slurm alone gives to it (srun, SLURM_NODELIST and the like, outside of comments;
 // IsGivenEverywhere has what any kind gives, and a task of a job array has SLURM_ARRAY_* anywhere).
 std::string WhySlurmOnly(const v1::JobSpec& spec);

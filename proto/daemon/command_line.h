@@ -11,8 +11,8 @@
 namespace muster {
 
 // Describes the words that no flag of `program` takes, at least one: the first that looks like a
-// flag, with the one that was probably meant, else the first word. `own_flags`: the flags that are
-// no settings.
+// flag, with the one that was probably meant, else the first word. `own_flags` are the flags that
+// are no settings.
 std::string UnknownWords(std::string_view program, const std::vector<std::string>& words,
                          const std::vector<Setting>& settings,
                          const std::vector<std::string>& own_flags);

@@ -75,10 +75,10 @@ inline constexpr absl::Duration kClockSkew = absl::Minutes(15);
 
 enum class Purpose { kServer, kClient };
 
-// Verifies the first certificate of `chain` by the others and by the CAs in `anchors`. `host`: the
-// name or IP address that it must have; empty: any. UNAUTHENTICATED says what is wrong: signed by
-// another CA, expired, not valid yet, another name, another purpose. INVALID_ARGUMENT: one of the
-// texts holds no certificate.
+// Verifies the first certificate of `chain` by the others and by the CAs in `anchors`. `host` is
+// the name or IP address that it must have; empty means any. UNAUTHENTICATED says what is wrong:
+// signed by another CA, expired, not valid yet, another name, another purpose. INVALID_ARGUMENT:
+// one of the texts holds no certificate.
 absl::Status Verify(std::string_view chain, std::string_view anchors, Purpose purpose,
                     absl::Time now, std::string_view host = {});
 

@@ -1,9 +1,9 @@
-// The smallest whole backend: the contract of agents/core/backend.h for a cluster in memory. It
-// passes the tests that every backend passes, and the simulation's agents drive it. An example for
-// whoever writes another one.
+// Makes the smallest whole backend: the contract of agents/core/backend.h for a cluster in memory.
+// It passes the tests that every backend passes, and the simulation's agents drive it. An example
+// for whoever writes another one.
 //
-// It remembers only since when it misses runs: a new object comes to the same answers. One thread,
-// since the cluster has one; a backend for an agent locks what it shares.
+// It remembers only since when it misses runs: a new object comes to the same answers. It has one
+// thread, since the cluster has one; a backend for an agent locks what it shares.
 #ifndef MUSTER_TESTS_FAKE_BACKEND_H_
 #define MUSTER_TESTS_FAKE_BACKEND_H_
 
@@ -19,7 +19,7 @@
 
 namespace muster::fake {
 
-// Most GPUs of one node: what asks for more can never run.
+// One node has at most this many GPUs, so what asks for more can never run.
 inline constexpr int64_t kGpusPerNode = 8;
 
 class FakeBackend : public agents::Backend {

@@ -1,5 +1,5 @@
-// A cluster in memory: what truly happens on it, in a time that its owner moves. It knows nothing
-// of agents. The backend beside it has the words with which agents ask.
+// Models a cluster in memory: what truly happens on it, in a time that its owner moves. It knows
+// nothing of agents. The backend beside it has the words with which agents ask.
 //
 //   Submit --> queued --> starting --> running <--> suspended
 //                |                        |
@@ -49,7 +49,7 @@ class Owner {
  public:
   virtual ~Owner() = default;
   virtual Program ProgramOf(const agent::v1::Assignment& run, uint32_t rank) = 0;
-  // The times that a run takes to start, to be ended, and from its end until the cluster has
+  // Return the times that a run takes to start, to be ended, and from its end until the cluster has
   // cleaned up.
   virtual absl::Duration StartTime() { return absl::Milliseconds(1); }
   virtual absl::Duration EndTime() { return absl::Milliseconds(1); }

@@ -17,7 +17,7 @@ namespace {
 using fake::Program;
 using fake::TrueEnd;
 
-// A program of the contract's tests, by its script: what it writes and how it ends.
+// Describes a program of the contract's tests, by its script: what it writes and how it ends.
 struct Script {
   const char* text;
   const char* output;

@@ -1,4 +1,5 @@
-// Trees of files and the names in them: an entry that is taken never leads out of its directory.
+// Tests trees of files and the names in them: an entry that is taken never leads out of its
+// directory.
 #include "contract/file_tree.h"
 
 #include <string>

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace muster::fuzz {
 
-// The bytes as text; they end where the array ends, so that a read behind it is found.
+// Returns the bytes as text; they end where the array ends, so that a read behind it is found.
 inline std::string_view TextOf(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }

@@ -51,7 +51,8 @@ def test_a_tree_is_sent_to_a_host_once(api, cluster, agent):
     assert inodes(cluster, agent) == before
 
 
-# The steps on a host: the program that does each, what that has done when it is struck, and what is there meanwhile.
+# These are the steps on a host: the program that does each, what that has done when it is struck, and what is there
+# meanwhile.
 STEPS = {
     "sending": ("cat", "head -c 1000000", "files/incoming/*.tar"),
     "unpacking": ("tar", "true", "files/trees/*.part.*"),

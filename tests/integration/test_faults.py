@@ -11,7 +11,7 @@ import pytest
 from harness.stubs import REPOSITORY
 
 RUN = REPOSITORY / "tests" / "faults" / "run"
-# Strikes of each fault: enough to meet a run at several moments, few enough for a test.
+# Each fault strikes this often: enough to meet a run at several moments, few enough for a test.
 REPEAT = "5"
 TIMEOUT_S = 900
 SLURM_FAULTS = ["sbatch_reply_lost", "slurmctld_killed", "slurmdbd_down", "login_host_swapped",

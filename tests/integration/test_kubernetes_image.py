@@ -11,7 +11,7 @@ from harness.daemons import BIN
 from harness.kubernetes import MANIFESTS, manifest
 
 PROGRAMS = ("muster", "muster-agent", "muster-broker")
-# Libraries that all of C++ on Debian needs: the others bring them along.
+# All of C++ on Debian needs these libraries, and the others bring them along.
 EVERYWHERE = {"libc6", "libgcc-s1", "libstdc++6"}
 # Packages for what it reads, not for what it links.
 NOT_LINKED = {"ca-certificates"}

@@ -74,7 +74,8 @@ def test_the_object_of_the_leases_is_the_only_one_of_its_kind_that_the_account_m
 def test_other_namespaces_are_not_the_agents(kubernetes, token):
     for verb, group, resource in NEEDED:
         allowed = may(kubernetes, token, verb, group, resource, namespace="default")
-        # The optional cluster role's: pods everywhere, for what they take of nodes, and whether a namespace is there.
+        # These are the optional cluster role's: pods everywhere, for what they take of nodes, and whether a namespace
+        # is there.
         assert allowed == ((verb, resource) in (("list", "pods"), ("watch", "pods"), ("get", "namespaces"))), \
             f"{verb} {resource}"
 
@@ -120,7 +121,7 @@ def test_the_pod_of_muster_finds_its_account_in_the_agents_container_alone(kuber
     # The real pod except for what it runs, and its claim, for which this cluster has no storage.
     pod["spec"]["restartPolicy"] = "Never"
     pod["spec"]["volumes"][0] = {"name": "state", "emptyDir": {}}
-    # One stream alone: nothing says in which order the lines of two of them are logged.
+    # There is one stream alone, because nothing says in which order the lines of two of them are logged.
     looks = f"echo sees $(cd {mount} 2>/dev/null && ls && wc -c <token) as $(id -u):$(id -G)"
     for container in pod["spec"]["containers"]:
         container["command"] = ["/bin/sh", "-c", looks]

@@ -14,7 +14,7 @@ WAIT = cluster_loss_pb2.CLUSTER_LOSS_POLICY_WAIT
 WHEN_FENCED = cluster_loss_pb2.CLUSTER_LOSS_POLICY_FAIL_OVER_WHEN_FENCED
 NOW = cluster_loss_pb2.CLUSTER_LOSS_POLICY_FAIL_OVER_NOW
 
-# A lease that a busy machine does not miss, and a short grace, which makes the fence delay short.
+# A busy machine does not miss such a lease, and a short grace makes the fence delay short.
 BROKER_CONFIG = "heartbeat_interval: 1s\nlease_ms: 8000\n"
 AGENT_CONFIG = "machines:\n  cpus: 8\n  cancel_grace: 1s\n"
 

@@ -142,7 +142,7 @@ def test_no_call_is_answered_with_a_token_that_is_not_good(world, provider, brok
     for call in calls:
         with pytest.raises(grpc.RpcError) as refused:
             channel.unary_unary(call)(b"", metadata=bearer(token), timeout=CALL_TIMEOUT_S)
-        # The same words for each reason: they tell nothing.
+        # The words are the same for each reason, so they tell nothing.
         assert (refused.value.code(), refused.value.details()) == (grpc.StatusCode.UNAUTHENTICATED, NOT_ACCEPTED), call
     assert f"why={reason}" in broker.log()
 

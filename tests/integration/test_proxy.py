@@ -14,7 +14,7 @@ CONF = pathlib.Path(__file__).parents[2] / "deploy" / "proxy" / "muster.conf"
 LIST_JOBS = "/muster.v1.JobsService/ListJobs"
 # The attacker's address, as the proxy sees it; people come from 127.0.0.1.
 ATTACKER = "127.0.0.2"
-# The nginx around the file: one that needs nothing of this machine's own.
+# This nginx around the file needs nothing of this machine's own.
 FRAME = """
 daemon off;
 user root;
@@ -162,7 +162,7 @@ def test_too_many_calls_end_at_the_proxy_and_others_are_served(broker, proxy, pe
 
 def test_calls_that_are_reset_at_once_end_at_the_proxy(broker, proxy, person, agent):
     attacker = Http2(proxy.address, proxy.ca, ATTACKER)
-    # CVE-2023-44487: none of these waits for an answer, so that no bound of open streams meets them.
+    # This is CVE-2023-44487: none of these waits for an answer, so that no bound of open streams meets them.
     for stream in range(1, 20_001, 2):
         if not attacker.send(frame(HEADERS, END_HEADERS, stream, headers(LIST_JOBS))
                              + frame(RST_STREAM, 0, stream, CANCEL.to_bytes(4, "big"))):

@@ -161,7 +161,7 @@ def test_a_work_root_that_others_can_exchange_is_refused(run_as):
     assert refused(run_as.run("id"), "cannot open")
     run_as.configure(work=run_as.root / "missing")
     assert refused(run_as.run("id"), "cannot open")
-    # In place of the user's directory: another user's, a link, a file.
+    # Another user's directory, a link or a file takes the place of the user's directory.
     other = run_as.root / "other"
     other.mkdir()
     run_as.configure(work=other)

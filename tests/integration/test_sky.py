@@ -14,8 +14,8 @@ ERROR, USAGE = 1, 2
 FAILED, NOT_FINISHED, NOT_FOUND, CANCELLED = 100, 101, 102, 103
 RUNNING = job_pb2.JOB_STATE_RUNNING
 
-# A task without a field of SkyPilot's alone: by sky exec it is a task all the same, with memory in GiB and a run for
-# bash.
+# This is a task without a field of SkyPilot's alone: by sky exec it is a task all the same, with memory in GiB and a
+# run for bash.
 TASK = """
 name: digits
 resources: {cpus: 1, memory: 0.125}

@@ -256,7 +256,7 @@ def test_killed_at_random_moments(trio, slurm, victim):
     """Twenty short jobs, and a blow every second: each phase of a job's life is struck by some."""
     specs = [trio.counting("sleep 0.5") for _ in range(20)]
     for number, spec in enumerate(specs):
-        # Each asks for something else, so that each is a Slurm job of its own, which accounting knows by its run's name.
+        # Each asks for something else, and so is a Slurm job of its own, which accounting knows by its run's name.
         spec.slurm.comment = str(number)
     ids = [trio.api.submit(spec) for spec in specs]
     for moment in range(4):

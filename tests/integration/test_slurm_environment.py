@@ -197,7 +197,7 @@ def shown(world, slurm, job_id):
 
 def files_with(directory, text):
     found = []
-    # A run that has ended is being forgotten meanwhile: its files go.
+    # A run that has ended is being forgotten meanwhile, so its files go.
     for parent, _, names in os.walk(directory):
         for path in (pathlib.Path(parent, name) for name in names):
             with contextlib.suppress(FileNotFoundError):

@@ -14,8 +14,8 @@ from harness.fixtures import cluster_fixture
 from harness.slurm import AS_USER, USER, before
 from harness.wait import eventually
 
-# A script like those of Slurm's manual: one node, 8 cores, 10 GB, a GPU by its type, the number in the
-# output's name.
+# This script is like those of Slurm's manual: one node, 8 cores, 10 GB, a GPU by its type, the number in the output's
+# name.
 MANUAL = """#!/bin/bash
 #SBATCH --job-name=manual
 #SBATCH --nodes=1
@@ -37,7 +37,7 @@ TASKS = """#!/bin/sh
 srun sh -c 'echo task $SLURM_PROCID' | sort
 echo "$SLURM_NTASKS tasks" >&2
 """
-# A script that is easily misread: quotes, comments, values on the next line, beginnings of names, options that are
+# This script is easily misread: quotes, comments, values on the next line, beginnings of names, options that are
 # switched off.
 TRICKY = """#!/bin/bash
 # a comment

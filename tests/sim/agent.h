@@ -1,5 +1,5 @@
-// An agent as one process over a journal: the real agent core, killed and restarted at will,
-// sometimes without its journal.
+// Simulates an agent as one process over a journal: the real agent core, killed and restarted at
+// will, sometimes without its journal.
 #ifndef MUSTER_TESTS_SIM_AGENT_H_
 #define MUSTER_TESTS_SIM_AGENT_H_
 

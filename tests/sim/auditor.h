@@ -70,7 +70,7 @@ class Auditor {
  public:
   explicit Auditor(World* world) : world_(*world) {}
 
-  // The first thing that went wrong; empty if nothing has.
+  // Returns the first thing that went wrong; empty if nothing has.
   const std::string& violation() const { return violation_; }
   void Fail(std::string_view invariant, std::string what);
 
@@ -106,7 +106,7 @@ class Auditor {
 
   // ---- the end
   void CheckStore(const store::Store& store);
-  // `quiet`: the faults are over and everything should have ended.
+  // `quiet` says that the faults are over and everything should have ended.
   void CheckAfterQuiet(const store::Store& store, size_t live_on_clusters, size_t held_by_agents);
   bool AllEnded() const;
   // Returns whether the broker gave the run up with its cluster.
@@ -166,7 +166,7 @@ class Auditor {
   void CheckAssignment(uint64_t job, const JobBook& book, const v1::Transition& transition);
   // Checks all jobs that depend on others, once a commit is whole.
   void CheckDependents();
-  // The number of the first job that ended otherwise than this one needs; 0: none.
+  // Returns the number of the first job that ended otherwise than this one needs; 0 if none did.
   uint64_t FailedDependency(const JobBook& book) const;
   // Checks that the end of a run was followed by what its job's policy and the truth ask for.
   void CheckFollowed(const std::string& run_key, const RunBook& run, const JobBook& book);

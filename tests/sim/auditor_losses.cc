@@ -1,4 +1,5 @@
-// The auditor's knowledge of lost clusters: which runs may be given up, and what may run then.
+// Holds the auditor's knowledge of lost clusters: which runs may be given up, and what may run
+// then.
 #include "fmt/format.h"
 #include "tests/sim/auditor.h"
 

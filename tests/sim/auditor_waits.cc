@@ -1,5 +1,5 @@
-// The auditor's knowledge of jobs that wait: for another run, for their release, and for other
-// jobs.
+// Holds the auditor's knowledge of jobs that wait: for another run, for their release, and for
+// other jobs.
 #include <algorithm>
 
 #include "contract/states.h"

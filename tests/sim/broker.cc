@@ -328,7 +328,8 @@ void SimBroker::OnMessage(core::SessionId session, agent::v1::ConnectRequest mes
     case agent::v1::ConnectRequest::kHello:
       return Take(core::AgentConnected{session, std::move(*message.mutable_hello())});
     case agent::v1::ConnectRequest::kEvents: {
-      // The same bytes twice: a stream does not do this, but a reconnection has the same effect.
+      // The same bytes come twice: a stream does not do this, but a reconnection has the same
+      // effect.
       if (world_.Strikes(0.02)) {
         world_.Count("events delivered twice");
         Take(core::AgentReported{session, message.events()});

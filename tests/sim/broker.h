@@ -1,5 +1,5 @@
-// A broker as one process over a disk: the real core in the engine's real loop, and a real store,
-// killed and restarted at will.
+// Simulates a broker as one process over a disk: the real core in the engine's real loop, and a
+// real store, killed and restarted at will.
 //
 // Inputs are handled in batches; what the core decides waits for a commit that takes some time,
 // together with what is decided meanwhile; only then are the effects carried out, one by one. A
@@ -67,7 +67,7 @@ class SimBroker {
   void OnHandled(const core::Input& input, const broker::CoreLoop::Handled& handled);
   void CommitLater();
   void CommitWaiting();
-  // An error: the process has died in it.
+  // Returns an error if the process has died in it.
   absl::Status Commit(core::Changes changes);
   void Store(const core::Changes& changes);
   // The effects have a thread of their own: the next commit may come before them.

@@ -147,7 +147,7 @@ void SimClient::Submit(std::vector<size_t> operations) {
     }
   }
   broker_.Submit(std::move(request), [this, operations](auto result) {
-    // The answer travels; the connection may break under it.
+    // The connection may break while the answer travels.
     if (world_.Strikes(0.1)) return;
     OnSubmitted(operations, result);
   });
@@ -155,7 +155,7 @@ void SimClient::Submit(std::vector<size_t> operations) {
 
 void SimClient::OnSubmitted(const std::vector<size_t>& operations,
                             const absl::StatusOr<v1::SubmitJobsResponse>& result) {
-  // A cluster that a job names may not have connected yet: the client tries again.
+  // A cluster that a job names may not have connected yet, so the client tries again.
   if (absl::IsNotFound(result.status()) || absl::IsFailedPrecondition(result.status())) return;
   // A job that others depend on has ended since it was looked at, as its repeat will see.
   if (absl::IsAborted(result.status())) return world_.Count("end seen too late for a submit");
@@ -254,7 +254,7 @@ void SimClient::Release(size_t index) {
   });
 }
 
-// Once: whether it was moved or stayed does not matter to its client.
+// Moves it once: its client does not care whether it was moved or stayed.
 void SimClient::Move(size_t index) {
   if (!broker_.is_up()) return;
   core::Move request;

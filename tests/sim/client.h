@@ -1,5 +1,5 @@
-// People and programs: they submit jobs, repeat what was not answered and sometimes what was,
-// cancel, and watch.
+// Simulates people and programs: they submit jobs, repeat what was not answered and sometimes what
+// was, cancel, and watch.
 #ifndef MUSTER_TESTS_SIM_CLIENT_H_
 #define MUSTER_TESTS_SIM_CLIENT_H_
 

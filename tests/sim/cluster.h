@@ -1,4 +1,4 @@
-// The way from an agent to a cluster in memory (tests/fake), through the cluster's backend.
+// Makes the way from an agent to a cluster in memory (tests/fake), through the cluster's backend.
 //
 // Calls take time to arrive and to be answered. A launch may arrive although its answer is lost,
 // and even some time later; the scheduler may be unreachable. The auditor hears all that happens on
@@ -21,7 +21,7 @@
 
 namespace muster::sim {
 
-// A launch that was accepted shows within this time; the agents' grace period is longer.
+// A launch that was accepted shows within this, which is less than the agents' grace period.
 inline constexpr absl::Duration kLongestFlight = absl::Seconds(20);
 
 class SimCluster : private fake::Owner {
@@ -40,7 +40,7 @@ class SimCluster : private fake::Owner {
 
   // An agent starts, with a backend of its own.
   void Restart(const std::vector<agents::RunHandle>& runs);
-  // The calls of agents::Backend, but the answer comes later.
+  // These are the calls of agents::Backend, but the answer comes later.
   void Launch(const agent::v1::Assignment& assignment,
               std::function<void(agents::LaunchOutcome)> answer);
   void Lookup(const agents::RunHandle& run, std::function<void(agents::LookupOutcome)> answer);
@@ -53,7 +53,7 @@ class SimCluster : private fake::Owner {
   void Forget(const agents::RunHandle& run);
   void RenewLeases(absl::Duration remaining) { leases_.Renew(remaining, CallTime()); }
 
-  // One random misfortune: unreachable for a while, a requeue, a suspension, a foreign scancel.
+  // Causes a random misfortune: unreachable for a while, requeue, suspension, foreign scancel.
   void Misfortune();
   // Runs that have not ended.
   size_t live() const;

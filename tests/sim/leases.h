@@ -1,5 +1,5 @@
-// The leases of one cluster: the agent's file, the way to the nodes, and the nodes, whose clocks
-// differ. The nodes follow the rule that they follow in truth (agents/core/lease_file.h).
+// Simulates the leases of one cluster: the agent's file, the way to the nodes, and the nodes, whose
+// clocks differ. The nodes follow the rule that they follow in truth (agents/core/lease_file.h).
 #ifndef MUSTER_TESTS_SIM_LEASES_H_
 #define MUSTER_TESTS_SIM_LEASES_H_
 

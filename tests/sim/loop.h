@@ -1,4 +1,4 @@
-// Virtual time: actions in the order of their times, and of their making where times are equal.
+// Runs virtual time: actions by their times, and in the order of their making if equal.
 #ifndef MUSTER_TESTS_SIM_LOOP_H_
 #define MUSTER_TESTS_SIM_LOOP_H_
 

@@ -1,4 +1,4 @@
-// muster-sim: runs seeds of the simulation; prints the history of one that fails.
+// muster-sim runs seeds of the simulation, and prints the history of one that fails.
 #include <charconv>
 #include <cstdio>
 #include <optional>

@@ -11,7 +11,7 @@ constexpr absl::Duration kRepeatAfter = absl::Seconds(10);  // until a request i
 }  // namespace
 
 void SimOperator::Start(absl::Duration period) {
-  // One cordon of a cluster at a time: the end of one would be the end of all.
+  // A cluster has one cordon at a time, because the end of one would be the end of all.
   for (const std::string& cluster : clusters_) {
     if (!world_.random.Chance(0.4)) continue;
     ++open_;
@@ -34,7 +34,7 @@ void SimOperator::Ask(const std::string& cluster, bool is_on,
   }
   broker_.Cordon(std::move(request), [this, cluster, is_on,
                                       is_answered](const absl::Status& status) {
-    // The answer travels; the connection may break under it. A cluster may not have connected yet.
+    // The connection may break while the answer travels. A cluster may not have connected yet.
     if (!status.ok() || world_.Strikes(0.1)) return;
     if (std::exchange(*is_answered, true)) return;
     if (!is_on) {

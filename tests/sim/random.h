@@ -1,4 +1,4 @@
-// All chance of a simulation, from one seed; the same on every machine and with every standard
+// Makes all chance of a simulation from one seed, the same on every machine and with every standard
 // library.
 #ifndef MUSTER_TESTS_SIM_RANDOM_H_
 #define MUSTER_TESTS_SIM_RANDOM_H_
@@ -13,7 +13,7 @@ class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
 
-  // SplitMix64 (https://prng.di.unimi.it/splitmix64.c).
+  // Uses SplitMix64 (https://prng.di.unimi.it/splitmix64.c).
   uint64_t Next() {
     uint64_t z = (state_ += 0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;

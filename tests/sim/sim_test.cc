@@ -1,5 +1,5 @@
-// The simulation tests the cores; this tests the simulation: it is deterministic, its faults
-// strike, and bugs put in on purpose are found.
+// Tests the simulation, which tests the cores: it is deterministic, its faults strike, and bugs put
+// in on purpose are found.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -159,7 +159,8 @@ class AuditorTest : public testing::Test {
     Put(v1::RUN_STATE_ASSIGNED);
   }
 
-  // A run of this number, from its assignment to its end, after which the job is in this state.
+  // Takes a run of this number from its assignment to its end, after which the job is in this
+  // state.
   void FailRun(uint32_t number, TrueEnd::Fault fault, v1::JobState job_state, int64_t time = 0) {
     const std::string key = fmt::format("s1m0-1-{}", number);
     Step(number, v1::RUN_STATE_ASSIGNED, v1::JOB_STATE_PENDING, v1::TRANSITION_KIND_UNSPECIFIED,

@@ -13,9 +13,9 @@
 namespace muster::sim {
 namespace {
 
-// The time that faults strike, and the bound within which everything must have ended after that.
-// The bound is for the worst case, an hour by which a clock was set back; usually the quiet is a
-// minute or two.
+// Faults strike for this time, and everything must have ended within the bound after that. The
+// bound is for the worst case, an hour by which a clock was set back; usually the quiet is a minute
+// or two.
 constexpr absl::Duration kFaults = absl::Minutes(6);
 constexpr absl::Duration kSubmits = absl::Minutes(4);
 constexpr absl::Duration kQuiet = absl::Hours(3);
@@ -85,7 +85,7 @@ class Simulation {
     return names;
   }
 
-  // Faults that come by themselves; those at the steps of a process are drawn there.
+  // Plans faults that come by themselves; those at the steps of a process are drawn there.
   void PlanFault() {
     if (!world_.faults) return;
     const absl::Duration most = absl::Seconds(30) / std::max(0.1, world_.intensity);

@@ -1,5 +1,5 @@
-// One seed: a broker, some clusters with their agents, clients, and a plan of faults that follows
-// from the seed.
+// Runs one seed: a broker, some clusters with their agents, clients, and a plan of faults that
+// follows from the seed.
 #ifndef MUSTER_TESTS_SIM_SIMULATION_H_
 #define MUSTER_TESTS_SIM_SIMULATION_H_
 

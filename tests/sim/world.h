@@ -1,4 +1,4 @@
-// The parts that a whole simulation shares: time, chance, faults and the history.
+// Holds the parts that a whole simulation shares: time, chance, faults and the history.
 #ifndef MUSTER_TESTS_SIM_WORLD_H_
 #define MUSTER_TESTS_SIM_WORLD_H_
 

@@ -30,7 +30,7 @@ struct ExecPlugin {
 struct Identity {
   std::string certificate_pem;
   std::string key_pem;
-  // The files of these two, read again now and then; empty: the kubeconfig has them itself.
+  // The files of these two, read again now and then; empty if the kubeconfig has them itself.
   std::string certificate_file;
   std::string key_file;
   std::string token;

@@ -10,8 +10,8 @@
 namespace muster::kubernetes {
 
 // Any thread may use it. Looks anew, changes nothing, and asks some twenty times, and some thirty
-// times more for each namespace. `known_identity` is that of the cluster whose runs are here;
-// empty: not known.
+// times more for each namespace. `known_identity` is that of the cluster whose runs are here; empty
+// if not known.
 v1::ClusterChecks Check(const KubernetesConfig& config, Api* api,
                         const std::string& known_identity = "");
 

@@ -48,7 +48,7 @@ class ClusterView {
   // another reason than that the agent may not.
   absl::StatusOr<v1::ClusterDetails> Describe();
 
-  // Returns the reason that the run can never start here, in words for its user; nothing: it may,
+  // Returns the reason that the run can never start here, in words for its user; nothing if it may,
   // or the facts that would tell are not known.
   std::optional<std::string> Refusal(const agent::v1::Assignment& run);
   // Returns the present state behind runs that are starting, to be asked about many runs. This

@@ -154,7 +154,8 @@ auto* FindIn(Spaces& spaces, const std::string& name) {
   return found == spaces.end() ? nullptr : &*found;
 }
 
-// Returns the issue that the agent does not see all that the cluster's pods use; nothing: it does.
+// Returns the issue that the agent does not see all that the cluster's pods use; nothing if it
+// does.
 std::optional<v1::ClusterIssue> IssueOfUse(const Seen& seen) {
   if (seen.pod_scope == PodScope::kCluster) return std::nullopt;
   return contract::UseUnknown(seen.pod_scope == PodScope::kNamespace,

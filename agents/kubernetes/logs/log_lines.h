@@ -52,7 +52,7 @@ class LogLines {
   // True if the known lines are not there any more: lines before the news may be missing.
   bool has_gap() const { return has_gap_; }
   bool has_news() const { return has_news_; }
-  // The node's words instead of a log, or at its end: why it could not be read (on). Not output.
+  // Returns the node's words instead of a log, or at its end: why it is not read (on). Not output.
   const std::string& words() const { return words_; }
 
  private:

@@ -35,7 +35,7 @@ class LogSpool {
   // none.
   void Load();
 
-  // The container whose log is being written, as Begin called it; empty: none.
+  // The container whose log is being written, as Begin called it; empty if none.
   const std::string& source() const { return source_; }
   // Returns the position up to which the log is in the file.
   const LogPosition& position() const { return position_; }

@@ -22,7 +22,7 @@ inline constexpr size_t kMaxPartBytes = size_t{900} << 10;
 
 // This annotation of a Job has the bytes of its archive, in decimal digits.
 inline constexpr char kArchiveAnnotation[] = "muster.dev/archive-bytes";
-// Returns the number in that annotation; 0: it has no archive.
+// Returns the number in that annotation; 0 if it has no archive.
 uint64_t ArchiveBytesOf(const Json& job);
 
 // INVALID_ARGUMENT: they are too many, with the remedy.

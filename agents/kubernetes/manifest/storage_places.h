@@ -26,7 +26,7 @@ struct ReadablePlace {
   std::string root;   // absolute, the operator's
   std::string below;  // relative to it; what is there belongs to runs
 };
-// Returns the place at which the agent sees a path of a container; nothing: it does not.
+// Returns the place at which the agent sees a path of a container; nothing if it does not.
 std::optional<ReadablePlace> FindReadable(const KubernetesConfig& config, std::string_view path);
 
 }  // namespace muster::kubernetes

@@ -22,7 +22,7 @@ class KeptObjects : public ObjectSink {
   // Nothing: the object does not count.
   using Parse = std::function<std::optional<Kept>(const Json&)>;
 
-  // An object that was `before` is `now`; null: it is not there.
+  // An object that was `before` is `now`; null if it is not there.
   struct Move {
     const Kept* before = nullptr;
     const Kept* now = nullptr;

@@ -116,7 +116,7 @@ uint32_t IndexOf(const Json& object) {
   return index;
 }
 
-// The limit of the container's memory, as its spec has it; 0: none.
+// The limit of the container's memory, as its spec has it; 0 if none.
 uint64_t MemoryLimitOf(const Json& spec, const char* list, const std::string& name) {
   for (const Json& container : At(spec, list)) {
     if (TextAt(container, "name") != name) continue;

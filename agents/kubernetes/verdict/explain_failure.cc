@@ -27,7 +27,7 @@ bool HasFailed(const ContainerObject& container) {
          (container.exit_code != 0 || container.signal != 0);
 }
 
-// With it the Job controller begins to end what is left of the Job; null: it has not.
+// With it the Job controller begins to end what is left of the Job; null if it has not.
 const Condition* StopCondition(const JobObject& job) {
   const Condition* target = job.Find("FailureTarget");
   return target != nullptr ? target : job.Find("Failed");
@@ -135,7 +135,7 @@ v1::Failure ExplainOwnExit(const Culprit& culprit) {
   return failure;
 }
 
-// Explains the deletion of the pod while its program ran; nothing: nobody deleted it. Kubernetes
+// Explains the deletion of the pod while its program ran; nothing if nobody deleted it. Kubernetes
 // tells whole seconds: a program that ended in that of the deletion may have been told to, and
 // answered with code 0.
 std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject& pod,

@@ -36,7 +36,7 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
                       const std::vector<PodObject>& pods);
 
 // Returns who told a pod to stop, for a Job whose pods have all ended with 0: the 0 may be the
-// answer to that, and the pod's work is not done; nothing: they have ended by themselves.
+// answer to that, and the pod's work is not done; nothing if they have ended by themselves.
 std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<PodObject>& pods);
 
 // A run whose pods were ended by who suspended its Job. `words` tell of it; the caller names the
@@ -46,7 +46,7 @@ v1::Failure ExplainSuspension(const JobObject& job, const std::string& words);
 // Returns whether a container of it has started that is no init container.
 bool HasStarted(const PodObject& pod);
 
-// Returns the words of a scheduler that has looked for a node for the pod and found none; null:
+// Returns the words of a scheduler that has looked for a node for the pod and found none; null if
 // none has.
 const Condition* FindUnscheduled(const PodObject& pod);
 

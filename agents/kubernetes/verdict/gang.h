@@ -14,7 +14,7 @@ namespace muster::kubernetes {
 // Returns whether another than Muster decides when all its pods start together.
 bool HasOwnGangScheduler(const v1::JobSpec& spec);
 
-// Returns the reason that the run is to be taken down whole and tried again; nothing: it is not
+// Returns the reason that the run is to be taken down whole and tried again; nothing if it is not
 // stuck, or not for as long as `grace`. 0: it may be for ever. `pods` are those that the run is to
 // have: some may never have been made, for want of quota.
 std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, size_t pods, absl::Duration grace);

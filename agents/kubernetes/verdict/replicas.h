@@ -11,7 +11,7 @@ namespace muster::kubernetes {
 
 // Returns the first agents::kMaxReplicas, by rank. The issue of a pod that has not started is its
 // StartTrouble; of another one, why the cluster takes it away, or how its container failed. `job`
-// is theirs; null: not known.
+// is theirs; null if not known.
 std::vector<v1::Replica> MakeReplicas(const std::vector<PodObject>& pods,
                                       const std::vector<EventObject>& events, absl::Time now,
                                       const JobObject* job);

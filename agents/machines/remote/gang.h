@@ -43,7 +43,7 @@ struct Rank {
   bool IsRunning() const { return stage == HostStage::kStarted || IsOver(); }
 };
 
-// Takes in the host's report. Returns whether that is news. `last_report`: the time of the one
+// Takes in the host's report. Returns whether that is news. `last_report` is the time of the one
 // before.
 bool TakeReport(const RankReport& report, absl::Time last_report, absl::Time now, Rank* rank);
 

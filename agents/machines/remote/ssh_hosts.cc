@@ -113,7 +113,7 @@ class SshHosts : public Places {
   void Forget(const RunHandle& run) override;
 
  private:
-  // The directory of the results of a run of which rank 0 is there; empty: it has none.
+  // The directory of the results of a run of which rank 0 is there; empty if it has none.
   std::string ResultsOf(const RunHandle& run, const PlacedRank& first);
   RunRules Rules() const {
     return {.cancel_grace = config_.cancel_grace, .limits = config_.limits};

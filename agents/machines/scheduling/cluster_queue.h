@@ -69,7 +69,7 @@ class ClusterQueue {
   std::optional<QueuedRun> Remove(std::string_view run_key);
   // Returns false if the run does not wait here.
   bool SetHeld(std::string_view run_key, bool held);
-  // Returns the first run that may start, in the order of the queue; null: none.
+  // Returns the first run that may start, in the order of the queue; null if none.
   const QueuedRun* First() const { return waiting_.First(); }
   size_t waiting() const { return waiting_.size(); }  // and may start
   size_t held() const { return waiting_.held(); }
@@ -87,7 +87,7 @@ class ClusterQueue {
   // The runs that have their allocations.
   const Occupants& occupants() const { return occupants_; }
 
-  // Adds a run that has been running since before a restart. `end`: the latest time of its end.
+  // Adds a run that has been running since before a restart. `end` is the latest time of its end.
   void Restore(const std::string& run_key, const Allocation& allocation, absl::Time end);
   // Frees the run's allocation. Nothing happens if it has nothing.
   void Release(std::string_view run_key);

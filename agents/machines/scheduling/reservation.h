@@ -36,7 +36,7 @@ struct EndOrder {
 using Occupants = std::map<EndOrder, Occupant>;
 
 // Returns whether a run behind the blocked one may take all that is free now, and not only what the
-// reservation leaves. `reserved`: the time of the reservation. `blocked_since`: from when
+// reservation leaves. `reserved` is the time of the reservation. `blocked_since`: from when
 // kFreePassing counts.
 bool MayTakeAnything(absl::Duration time_limit, absl::Time reserved, absl::Time blocked_since,
                      absl::Time now);

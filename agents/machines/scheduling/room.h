@@ -92,7 +92,7 @@ class Room {
   size_t CountHosts(const Request& request, uint32_t type, size_t enough) const;
   Score ScoreOf(uint32_t host, const Request& request, uint32_t type) const;
   NodeAllocation NodeOn(uint32_t host, const Request& request, uint32_t type) const;
-  // Returns the device for a share of a GPU, the one with the least room that is enough; null:
+  // Returns the device for a share of a GPU, the one with the least room that is enough; null if
   // none.
   const Device* DeviceForShare(const HostRoom& host, uint32_t millis, uint32_t type) const;
   // Returns the number of GPUs that nobody shares, of one type or of kAnyType.

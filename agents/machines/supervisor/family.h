@@ -36,7 +36,7 @@ class Family {
   bool Reap();
   // Kills what is left, and what that leaves behind, until nothing is left. False: something would
   // not die in time. `spared` is the child that is left alone, as it ends when all others have; -1
-  // if none. `kill_others`: kills what this process may not; null: there is no such thing.
+  // if none. `kill_others`: kills what this process may not; null if there is no such thing.
   bool KillAll(pid_t spared = -1, const std::function<void()>& kill_others = nullptr);
 
  private:

@@ -69,7 +69,7 @@ int Do(const std::string& program, const std::vector<std::string>& words,
   return kSupervisorUsage;
 }
 
-// Carries out the commands that are for the agent rather than for a run; -1: it is none of these.
+// Carries out the commands that are for the agent rather than for a run; -1 if it is none of these.
 int Serve(const std::string& program, const std::vector<std::string>& words) {
   using namespace muster::machines;
   const std::string name = words.empty() ? "" : words[0];

@@ -73,7 +73,7 @@ class Supervisor {
   // Returns the earlier one of a time and that of the next look at the lease; 0: never.
   int64_t UntilLook(int64_t until_ms) const;
 
-  // Its program, once that has ended or time is up; nothing: there is none.
+  // Its program, once that has ended or time is up; nothing if there is none.
   std::optional<pid_t> StartPhase(ExitRecord::Phase phase);
   ChildRequest DescribeChild(ExitRecord::Phase phase);
 
@@ -91,8 +91,8 @@ class Supervisor {
                         const std::vector<std::string>& environment);
   // Asks after the phase how the container ended, and removes it.
   void LeaveContainer(ExitRecord::Phase phase, pid_t leader);
-  // Sends TERM to what runs in a container of podman or docker; false: there is none, or none that
-  // runs. podman itself, told so while it starts one, ends and leaves that running.
+  // Sends TERM to what runs in a container of podman or docker; false if there is none, or none
+  // that runs. podman itself, told so while it starts one, ends and leaves that running.
   bool TellContainer(pid_t leader);
   // Returns whether something in it was killed for memory, as far as the tool can tell.
   bool WasOom(const ContainerPlan& plan, pid_t leader);
@@ -102,7 +102,7 @@ class Supervisor {
   // Starts the container's tool, whose words go into kContainerLogFile; -1: it could not be
   // started.
   pid_t StartTool(const std::vector<std::string>& words);
-  // Returns whether it ended well. `leader`: the phase's program, whose end is not to be missed
+  // Returns whether it ended well. `leader` is the phase's program, whose end is not to be missed
   // meanwhile.
   bool FinishTool(const std::vector<std::string>& words, pid_t leader);
   // The same with a time limit, by SteadyMilliseconds.

@@ -9,7 +9,7 @@
 
 namespace muster::machines {
 
-// Carries out one of these, and returns the exit code; nothing: it is none of them.
+// Carries out one of these, and returns the exit code; nothing if it is none of them.
 // - remove-tree PATH MILLISECONDS: removes a file or directory; writes a TreeRemoval.
 // - write-secret PATH: makes a file of mode 0600 of its standard input; ends with errno.
 // - remove-secrets DIRECTORY: removes the files that write-secret has made there.

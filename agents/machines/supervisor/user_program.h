@@ -27,7 +27,7 @@ class UserProgram {
   // The child has the other end of the socket now.
   void LetGo() { theirs_.Close(); }
 
-  // Is for poll(2); -1: it says nothing more.
+  // Is for poll(2); -1 if it says nothing more.
   int fd() const { return ours_.get(); }
   short events() const;
   // Sends and reads what can be without waiting.

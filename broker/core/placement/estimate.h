@@ -69,7 +69,7 @@ struct Rank {
 };
 Rank RankOf(const Estimate& estimate);
 
-// The estimate as it is shown; nothing: it is not known.
+// The estimate as it is shown; nothing if it is not known.
 std::optional<v1::StartEstimate> ToShow(const Estimate& estimate, const Load& load, absl::Time now);
 
 }  // namespace muster::core::placement

@@ -176,7 +176,7 @@ class Walker {
         beyond_(order.descending ? "<" : ">"),
         direction_(order.descending ? "DESC" : "ASC") {}
 
-  // Adds the jobs of the condition, by the column and then by number. `after_key`: the value from
+  // Adds the jobs of the condition, by the column and then by number. `after_key` is the value from
   // which to go on; null: from the first one.
   void AddIndexed(std::string_view index, std::string_view column, std::string_view where,
                   const SqlValue* after_key) {

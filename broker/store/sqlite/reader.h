@@ -75,7 +75,7 @@ class Reader {
   absl::Status ReadLatestRun(uint32_t runs, v1::Job* job, bool keeps_run = false);
   absl::Status ReadHold(v1::Job* job);
   absl::Status ReadRuns(uint64_t id, google::protobuf::RepeatedPtrField<v1::Run>* runs);
-  // Reads the spec of a job whose row was read. `mask`: the part of it; null: all.
+  // Reads the spec of a job whose row was read. `mask` is the part of it; null means all.
   absl::Status ReadSpec(v1::Job* job, const contract::SpecMask* mask = nullptr);
 
   // ---- list_jobs.cc

@@ -76,7 +76,7 @@ class Writer {
   absl::Status InsertEdit(const core::EditJob& change);
   // Returns the labels in the form of column `labels`; empty: NULL.
   static std::string LabelBytes(const google::protobuf::Map<std::string, std::string>& labels);
-  // Returns the number of the job's row in table spec; 0: there is no such job.
+  // Returns the number of the job's row in table spec; 0 if there is no such job.
   absl::StatusOr<int64_t> ReadSpecOf(uint64_t job);
   absl::Status PutBlocks();
   absl::Status DropBlocks();

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 using oidc::TextMember;
 
-// RFC 8628: the pause between two questions, if the provider does not say, and by how much
+// RFC 8628 has this pause between two questions, if the provider does not say, and by how much
 // "slow_down" lengthens it.
 constexpr absl::Duration kDefaultInterval = absl::Seconds(5);
 constexpr absl::Duration kSlowDown = absl::Seconds(5);
@@ -81,7 +81,7 @@ absl::Status NotInTime(const absl::Status& trouble) {
       "nobody used the code before it expired; muster login gives another");
 }
 
-// The end of the questions, for better or worse; nothing: ask again.
+// Returns the end of the questions, for better or worse; nothing if they go on.
 std::optional<absl::Status> EndOf(const TokenAnswer& answer, absl::Duration* interval) {
   if (answer.error.empty()) return absl::OkStatus();
   if (answer.error == "authorization_pending") return std::nullopt;
@@ -112,7 +112,7 @@ absl::Status AwaitTokens(const DeviceLoginOptions& options, const Device& device
                       {"device_code", device.code}});
     trouble = answer.status();
     if (absl::IsUnavailable(trouble)) {
-      // RFC 8628: somebody who does not answer is asked less often.
+      // By RFC 8628, somebody who does not answer is asked less often.
       interval = std::min(interval * 2, kMaxInterval);
       continue;
     }

@@ -29,8 +29,8 @@ absl::StatusOr<Login> ReadLogin(const std::string& path);
 // Puts the file in place as a whole; its directory is made.
 absl::Status WriteLogin(const std::string& path, const Login& login);
 
-// The end of an ID token, which is read without a check: only the broker has to check it. The past:
-// it cannot be read.
+// Returns the end of an ID token, which is read without a check: only the broker has to check it.
+// The past: it cannot be read.
 absl::Time EndOfToken(std::string_view id_token);
 
 // Keeps other processes from the login until it is destroyed, so that a refresh token is used once.

@@ -24,7 +24,7 @@ absl::Status Bad(std::string_view text, std::string_view what) {
   return absl::InvalidArgumentError(fmt::format("{} {}", contract::Quoted(text), what));
 }
 
-// "80GB", "80GB+", "nvidia:80GB+": devices by their memory.
+// Recognises devices by their memory: "80GB", "80GB+", "nvidia:80GB+".
 bool IsByMemory(std::string_view text) {
   static const auto* const pattern = new RE2("(?i)(?:[^:]*:)?[0-9.]+[GMT]B\\+?(?::[^:]*)?");
   return RE2::FullMatch(re2::StringPiece(text.data(), text.size()), *pattern);

@@ -17,13 +17,13 @@ struct Accelerators {
   bool is_ordered = false;  // the first is wanted most
 };
 
-// "H100", "H100:4", {H100: 4}, {H100:4}; a mapping of several is a choice, a list of texts an
+// Reads "H100", "H100:4", {H100: 4}, {H100:4}; a mapping of several is a choice, a list of texts an
 // ordered one. On a problem it is noted, and there are no choices.
 Accelerators ReadAccelerators(YamlReader& in, const YamlValue& value);
 
-// "H100", "H100:4", "H100:0.5". INVALID_ARGUMENT: the count is no number above 0, above one and not
-// whole, or below one and not in thousandths; or the GPU is named by its memory ("80GB+"), for
-// which there is no catalogue here.
+// Reads "H100", "H100:4", "H100:0.5". INVALID_ARGUMENT: the count is no number above 0, above one
+// and not whole, or below one and not in thousandths; or the GPU is named by its memory ("80GB+"),
+// for which there is no catalogue here.
 absl::StatusOr<v1::GpuRequest> ParseAccelerator(std::string_view text);
 
 }  // namespace muster::client::skypilot

@@ -76,7 +76,8 @@ void AddValue(const std::string& variable, std::string text, size_t job, v1::Job
   AddUse(variable, std::string(kUnsetSecret), spec);
 }
 
-// "secrets:NAME", a secret that the server has; SkyPilot's scopes before the name are left out.
+// Adds "secrets:NAME", a secret that the server has; SkyPilot's scopes before the name are left
+// out.
 void AddReference(YamlReader& in, const YamlValue& item, v1::JobSpec* spec) {
   constexpr std::string_view kPrefix = "secrets:";
   std::string text;
@@ -91,8 +92,8 @@ void AddReference(YamlReader& in, const YamlValue& item, v1::JobSpec* spec) {
   if (CheckName(in, item, name)) AddUse(name, name, spec);
 }
 
-// The value that the command line, the file or the caller has for a secret; nothing: nobody has
-// one.
+// Returns the value that the command line, the file or the caller has for a secret; nothing if
+// nobody has one.
 std::optional<std::string> ValueOf(YamlReader& in, const YamlValue& value, const std::string& name,
                                    const JobFileOptions& options) {
   if (const auto given = options.secrets.find(name); given != options.secrets.end())

@@ -14,15 +14,15 @@
 
 namespace muster::client::skypilot {
 
-// `envs`, into the spec's env: values are texts as Python writes them. One without a value needs
-// one in `given`, those of the command line, which win. The credentials of a registry among them
-// are left out.
+// Reads `envs` into the spec's env: values are texts as Python writes them. One without a value
+// needs one in `given`, those of the command line, which win. The credentials of a registry among
+// them are left out.
 void ReadEnvs(YamlReader& in, Ignored& ignored, const YamlValue& value,
               const std::map<std::string, std::string>& given, v1::JobSpec* spec);
 
-// `secrets`, into the spec's secrets: values of the file, of the command line, which win, or of the
-// caller's variables for those that the file leaves open, are added to `local`. One that has no
-// value anywhere is a secret of that name which the broker has. They win over variables.
+// Reads `secrets` into the spec's secrets: values of the file, of the command line, which win, or
+// of the caller's variables for those that the file leaves open, are added to `local`. A secret
+// that has no value anywhere is one of that name which the broker has. They win over variables.
 void ReadSecrets(YamlReader& in, Ignored& ignored, const YamlValue& value,
                  const JobFileOptions& options, size_t job, v1::JobSpec* spec,
                  std::vector<LocalSecret>* local);

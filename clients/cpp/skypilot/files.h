@@ -13,14 +13,14 @@ namespace muster::client::skypilot {
 
 // A source that would have to be cloned or mounted is a problem that says what works today.
 
-// `workdir`: a directory of this machine, as with SkyPilot, whether or not its path is absolute.
-// Variables are replaced.
+// Reads `workdir`, a directory of this machine, as with SkyPilot, whether or not its path is
+// absolute. Variables are replaced.
 void ReadWorkdir(YamlReader& in, const Variables& variables, const YamlValue& value, size_t job,
                  v1::JobSpec* spec, std::vector<LocalUpload>* uploads);
 
 // `file_mounts`: files of this machine, which go to their places in the run's working directory,
 // and URIs of the cluster's data (lustre://, slurm://), which become inputs at the target. Without
-// an image that has to be where the data is; `has_image`: there is one in each alternative.
+// an image that has to be where the data is; `has_image` says that each alternative has one.
 // Variables are replaced in both.
 void ReadFileMounts(YamlReader& in, const Variables& variables, const YamlValue& value, size_t job,
                     bool has_image, v1::JobSpec* spec, std::vector<LocalUpload>* uploads);

@@ -21,7 +21,7 @@ class Ignored {
   // Something else that is not quite as the task says; `what` is a sentence.
   void Remark(YamlReader& in, const YamlValue& value, std::string_view what);
 
-  // The kind that a cluster of the task's is taken to be of: whether it is, only the broker knows.
+  // Notes the kind that the task's cluster is taken to be of; only the broker knows it.
   void Expect(std::string cluster, v1::ClusterKind kind);
 
   // Returns the expectations since the last call, for the job of this number.

@@ -25,14 +25,14 @@ int NumberOf(const std::string& digits) {
   return number;
 }
 
-// "03:04:05.500000": the fraction to six digits, if it is not 0.
+// Writes "03:04:05.500000", with the fraction to six digits, if it is not 0.
 std::string ClockText(int hour, int minute, int second, std::string fraction) {
   fraction.resize(6, '0');
   const std::string clock = fmt::format("{:02}:{:02}:{:02}", hour, minute, second);
   return fraction == "000000" ? clock : fmt::format("{}.{}", clock, fraction);
 }
 
-// "+05:30"; empty without a zone. Nothing: the zone is a day or more away.
+// Writes "+05:30"; empty without a zone. Nothing: the zone is a day or more away.
 std::optional<std::string> ZoneText(const std::string& zone, const std::string& sign, int hours,
                                     int minutes) {
   if (zone.empty()) return "";

@@ -37,7 +37,7 @@ const Patterns& ThePatterns() {
 
 bool Matches(const RE2& pattern, const std::string& text) { return RE2::FullMatch(text, pattern); }
 
-// "1:30:00": digits to the base of 60. NaN: a part is no number.
+// Reads "1:30:00", digits to the base of 60. NaN: a part is no number.
 double Sexagesimal(std::string_view text) {
   double value = 0;
   while (true) {
@@ -51,7 +51,7 @@ double Sexagesimal(std::string_view text) {
   }
 }
 
-// "+0x1F", "010", "0b11", "1_000", "1:30:00". Nothing: it has more than 64 bits.
+// Reads "+0x1F", "010", "0b11", "1_000", "1:30:00". Nothing: it has more than 64 bits.
 std::optional<int64_t> IntegerOf(std::string text) {
   text.erase(std::remove(text.begin(), text.end(), '_'), text.end());
   const bool is_negative = text.starts_with('-');
@@ -93,7 +93,7 @@ double RealOf(std::string text) {
   return is_negative ? -value : value;
 }
 
-// repr() of a float: the shortest digits that say it, always with a point or an exponent.
+// Writes repr() of a float: the shortest digits that say it, always with a point or an exponent.
 std::string RealText(double value) {
   std::string text = fmt::format("{}", value);
   if (std::isfinite(value) && text.find_first_of(".e") == text.npos) text += ".0";

@@ -23,7 +23,7 @@ struct Scalar {
 // written, and so is a time that no calendar has.
 Scalar ReadScalar(const YAML::Node& node);
 
-// "a number", "True or False", ...: what a message calls it.
+// Returns what a message calls it: "a number", "True or False", ...
 std::string_view KindName(ScalarKind kind);
 
 // Writes a value as Python's str() does: a scalar's text, or a list of scalars as "[1, 'a']".

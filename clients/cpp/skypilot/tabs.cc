@@ -80,8 +80,8 @@ class TabWatcher final : public YAML::EventHandler {
     is_after_plain_ = false;
     next_ = std::max(next_, line);
     if (IsInFlow()) return;
-    // The text before it on its line: an indentation, or one that a dash, a question mark or the
-    // colon of a name that is on a line of its own extends.
+    // This is the text before it on its line: an indentation, or one that a dash, a question mark
+    // or the colon of a name that is on a line of its own extends.
     const std::string_view before =
         lines_[line].substr(0, static_cast<size_t>(std::max(mark.column, 0)));
     const size_t last = before.find_last_not_of(kBlanks);
@@ -93,8 +93,8 @@ class TabWatcher final : public YAML::EventHandler {
     if (is_indent && tab != before.npos) Problem(line, tab);
   }
 
-  // Lines that have neither a value nor a text, up to this one: comments, and dashes whose item is
-  // on another line.
+  // Looks at lines that have neither a value nor a text, up to this one: comments, and dashes whose
+  // item is on another line.
   void LookBetween(size_t end) {
     for (; next_ < std::min(end, lines_.size()); ++next_) {
       const std::string_view line = lines_[next_];
@@ -137,8 +137,8 @@ class TabWatcher final : public YAML::EventHandler {
     return column;
   }
 
-  // The text under | or >: lines that are indented as its first one is, and empty ones. With a
-  // number (|2) the first one may have blanks of its own before it.
+  // Skips the text under | or >: lines that are indented as its first one is, and empty ones. With
+  // a number (|2) the first one may have blanks of its own before it.
   void SkipBlock(size_t line, bool has_number) {
     while (line < lines_.size() && lines_[line].find_first_not_of(" \r") == std::string_view::npos)
       ++line;

@@ -21,9 +21,9 @@ namespace muster::client::skypilot {
 std::string BashScript(std::string_view text);
 
 // Reads a document as SkyPilot 0.14 does, and where that crashes or makes something else of what is
-// written, notes a problem. `run` and `setup` become BashScripts, and no ~/.bashrc is read.
-// `job`: its number among those of the file, for what it brings along, files and secrets, into
-// `file`. At least one: the alternatives that it has, the one that is wanted most first.
+// written, notes a problem. `run` and `setup` become BashScripts, and no ~/.bashrc is read. `job`
+// is its number among those of the file, for what it brings along, files and secrets, into `file`.
+// It has at least one alternative, and the one that is wanted most is first.
 std::vector<v1::JobSpec> ReadTask(YamlReader& in, Ignored& ignored, const YAML::Node& document,
                                   const JobFileOptions& options, size_t job, JobFile* file);
 

@@ -29,7 +29,7 @@ std::string_view Amount(std::string_view text) {
   return text;
 }
 
-// Returns the bytes of a unit; nothing: it is none. No unit at all means GiB.
+// Returns the bytes of a unit; nothing if it is none. No unit at all means GiB.
 std::optional<double> UnitBytes(std::string unit) {
   std::transform(unit.begin(), unit.end(), unit.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });

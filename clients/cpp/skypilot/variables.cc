@@ -7,7 +7,7 @@
 namespace muster::client::skypilot {
 namespace {
 
-// The name at the start of a text; empty: there is none.
+// Returns the name at the start of a text; empty if there is none.
 std::string_view NameAt(std::string_view text) {
   size_t end = 0;
   const auto is_first = [](char c) { return contract::IsLetter(c) || c == '_'; };

@@ -27,7 +27,7 @@ bool IsSecretWord(std::string_view word) {
          std::any_of(kEnds.begin(), kEnds.end(), is_end);
 }
 
-// "scheme://user:password@host".
+// Recognises "scheme://user:password@host".
 bool HasUrlWithPassword(std::string_view value) {
   for (size_t at = value.find("://"); at != value.npos; at = value.find("://", at)) {
     at += 3;

@@ -8,7 +8,7 @@
 
 namespace muster::client::slurm {
 
-// The variables that stay behind unless a user's configuration says otherwise: doors to the
+// Returns the variables that stay behind unless a user's configuration says otherwise: doors to the
 // session's agents and tickets.
 std::vector<std::string> DefaultLeaveBehind();
 

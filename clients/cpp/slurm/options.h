@@ -37,17 +37,17 @@ const Option* FindOption(OptionTable table, char letter);
 struct Setting {
   const Option* option = nullptr;
   std::string value;  // empty if the option has none
-  // The option's place: "line 3", "SBATCH_PARTITION" or "command line".
+  // The option's place, such as "line 3", "SBATCH_PARTITION" or "command line".
   std::string where;
 };
 
 // The options that were given in one place or, after ReadSbatch, in all of them.
 struct Settings {
   std::vector<Setting> settings;
-  // Options that the table does not have, each with its place: "--nosuch=1 (line 3)".
+  // Options that the table does not have, each with its place, as "--nosuch=1 (line 3)".
   std::vector<std::string> not_understood;
 
-  // The last setting of the option with this name; null if it was not given.
+  // Returns the last setting of the option with this name; null if it was not given.
   const Setting* Find(std::string_view name) const;
 };
 

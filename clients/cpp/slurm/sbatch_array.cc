@@ -14,7 +14,7 @@ namespace {
 
 using contract::ParseNumber;
 
-// "1-7:2"; of a single number it and itself.
+// Holds "1-7:2"; a single number has itself at both ends.
 struct TaskRange {
   uint64_t first = 0;
   uint64_t last = 0;
@@ -70,7 +70,8 @@ absl::Status BadArray(const std::string& text) { return absl::InvalidArgumentErr
 
 absl::StatusOr<std::vector<contract::ArrayTask>> ParseArray(std::string_view text) {
   uint32_t limit = 0;
-  // No limit: text that is no number, a number that is not above 0, and one that no array reaches.
+  // Text that is no number, a number that is not above 0, and one that no array reaches set no
+  // limit.
   if (const size_t percent = text.find('%'); percent != text.npos) {
     std::string_view number = text.substr(percent + 1);
     const int64_t most = TakeNumber(&number);

@@ -64,7 +64,7 @@ class ContainerMapper {
     return path.starts_with('/') ? std::string(path) : fmt::format("{}/{}", directory_, path);
   }
 
-  // SRC[:DST[:FLAG+FLAG]], with commas between them.
+  // Reads SRC[:DST[:FLAG+FLAG]], with commas between them.
   void MapMounts(const Setting& setting) {
     for (std::string_view one : Split(setting.value, ',')) {
       const std::vector<std::string_view> parts = Split(one, ':');
@@ -101,7 +101,7 @@ class ContainerMapper {
     container().set_name(setting.value.substr(0, colon));
   }
 
-  // True: the first one of the pair was given; nothing: none was.
+  // True: the first one of the pair was given; nothing if none was.
   std::optional<bool> SwitchOf(const std::pair<std::string_view, std::string_view>& names) {
     const Setting* on = given_.Find(names.first);
     const Setting* off = given_.Find(names.second);

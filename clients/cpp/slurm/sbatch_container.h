@@ -1,4 +1,4 @@
-// The container of a batch script: Pyxis' options of sbatch. Pure; of MapSbatch.
+// Reads the container of a batch script: Pyxis' options of sbatch. Pure; of MapSbatch.
 #ifndef MUSTER_CLIENTS_CPP_SLURM_SBATCH_CONTAINER_H_
 #define MUSTER_CLIENTS_CPP_SLURM_SBATCH_CONTAINER_H_
 
@@ -15,8 +15,8 @@ namespace muster::client::slurm {
 // Returns whether the option is one of those that MapContainer reads.
 bool IsOfContainer(std::string_view option);
 
-// The option that takes this one of Pyxis' back: "no-container-remap-root" for
-// "container-remap-root", and the other way round; empty: it is no switch.
+// Returns the option that takes this one of Pyxis' back: "no-container-remap-root" for
+// "container-remap-root", and the other way round; empty if it is no switch.
 std::string_view OppositeOf(std::string_view option);
 
 // Fills image, mounts and slurm.container. Relative paths begin at `directory`. Names in `errors`

@@ -148,7 +148,7 @@ class Taker {
                            errors_);
     }
     const Setting* exported = options_.Find("export");
-    // sbatch: --get-user-env is ignored then.
+    // sbatch ignores --get-user-env then.
     if (exported == nullptr || !absl::EqualsIgnoreCase(exported->value, "NIL"))
       taken_.login_seconds = *seconds;
   }

@@ -1,4 +1,4 @@
-// The part of its submitter's environment that a batch script takes along: --export, --export-file,
+// Takes along a part of its submitter's environment for a batch script: --export, --export-file,
 // --get-user-env and --propagate, as sbatch reads them. Pure.
 #ifndef MUSTER_CLIENTS_CPP_SLURM_SBATCH_ENVIRONMENT_H_
 #define MUSTER_CLIENTS_CPP_SLURM_SBATCH_ENVIRONMENT_H_
@@ -28,7 +28,7 @@ inline constexpr int64_t kLoginSeconds = 8;
 // The umask and the limits that a shell hands on to its programs.
 struct ShellLimits {
   std::optional<uint32_t> umask;
-  // The soft ones by the names of sbatch: NOFILE; kNoLimit: there is none.
+  // The soft ones by the names of sbatch, as NOFILE; kNoLimit if there is none.
   std::map<std::string, uint64_t> soft;
 };
 inline constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
@@ -62,7 +62,7 @@ TakenEnvironment TakeEnvironment(const Settings& options, const SubmitEnvironmen
 // INVALID_ARGUMENT: it is none.
 absl::StatusOr<std::map<std::string, std::string>> ReadExportFile(std::string_view text);
 
-// A sentence about what stays behind, and how to take it along; empty: nothing does.
+// A sentence about what stays behind, and how to take it along; empty if nothing does.
 std::string StaysBehind(const TakenEnvironment& taken, const Settings& options);
 
 }  // namespace muster::client::slurm

@@ -24,7 +24,7 @@ namespace {
 
 using contract::Split;
 
-// Options of sbatch's own work; they say nothing of the job.
+// These are options of sbatch's own work, which say nothing of the job.
 constexpr std::array<std::string_view, 10> kOfTheCommand = {
     "help",  "ignore-pbs", "parsable", "quiet", "test-only",
     "usage", "verbose",    "version",  "wait",  "wrap"};
@@ -223,7 +223,7 @@ class Mapper {
     spec().mutable_slurm()->set_nice(*nice);
   }
 
-  // Names of Muster's clusters; whichever of them starts the job first.
+  // Reads the names of Muster's clusters, of which whichever starts the job first gets it.
   void MapClusters(const Setting& setting) {
     if (setting.value == "all") return;
     for (std::string_view name : Split(setting.value, ',')) {
@@ -280,7 +280,7 @@ class Mapper {
     batch_script().set_append(is_append);
   }
 
-  // Options with a rule of their own; false: it is none of them.
+  // Maps options with a rule of their own; returns false if it is none of them.
   bool MapSpecial(const Setting& setting) {
     const std::string_view name = setting.option->name;
     const std::string& value = setting.value;

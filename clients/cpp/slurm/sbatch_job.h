@@ -24,10 +24,10 @@ struct SbatchJob {
   // The command is the script, which runs as a batch script. contract::WhySlurmOnly says whether
   // only Slurm can run it.
   v1::JobSpec spec;
-  // The differences from task to task with --array: each is a job of its own. Empty: it is one job.
+  // The differences from task to task with --array; each is a job of its own. Empty: it is one job.
   std::vector<contract::ArrayTask> tasks;
   // The file with the variables that the script takes along, which the spec names by its digest;
-  // empty: it takes none.
+  // empty if it takes none.
   std::string shell_file;
   // The differences from sbatch, a sentence each.
   std::vector<std::string> notes;
@@ -41,7 +41,7 @@ struct SbatchJob {
 // own number, %A Muster's.
 absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission, const SbatchPlace& place);
 
-// The remedy for an option that MapSbatch refuses whatever its value is; empty: it takes the
+// The remedy for an option that MapSbatch refuses whatever its value is; empty if it takes the
 // option.
 std::string WhyRefused(const Option& option);
 

@@ -1,4 +1,4 @@
-// The options of sbatch, as data: how each is written, and which variable sets it.
+// Lists the options of sbatch as data: how each is written, and which variable sets it.
 #ifndef MUSTER_CLIENTS_CPP_SLURM_SBATCH_OPTIONS_H_
 #define MUSTER_CLIENTS_CPP_SLURM_SBATCH_OPTIONS_H_
 

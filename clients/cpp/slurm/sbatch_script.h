@@ -41,7 +41,7 @@ Settings ReadSbatchEnvironment(const std::map<std::string, std::string>& environ
 // The words of one directive, as sbatch splits them: `text` is what is behind "#SBATCH".
 absl::StatusOr<std::vector<std::string>> SplitDirective(std::string_view text);
 
-// All together: one setting for each option, and the script that would run.
+// Holds all together: one setting for each option, and the script that would run.
 struct SbatchSubmission {
   Settings options;    // the command line wins over the environment, and that over the script
   std::string script;  // --wrap makes one

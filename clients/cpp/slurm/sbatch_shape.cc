@@ -34,7 +34,7 @@ class ShapeMapper {
   }
 
  private:
-  // A whole number from 1; `fallback` if the option was not given.
+  // Returns a whole number from 1; `fallback` if the option was not given.
   uint64_t Count(std::string_view name, uint64_t fallback) {
     const Setting* setting = given_.Find(name);
     if (setting == nullptr) return fallback;

@@ -20,7 +20,7 @@ bool IsOfShape(std::string_view option);
 // `errors`.
 void MapShape(const Settings& given, v1::JobSpec* spec, contract::FieldErrors* errors);
 
-// "--time: "soon" (line 3) cannot be read; use minutes".
+// Adds "--time: "soon" (line 3) cannot be read; use minutes".
 void AddUnreadable(const Setting& setting, std::string_view remedy, contract::FieldErrors* errors);
 
 // Adds "--name=value" to the options that Slurm reads itself.

@@ -45,7 +45,7 @@ std::optional<uint64_t> NodeCount(std::string_view text) {
   return number.has_value() ? std::optional(*number * unit) : std::nullopt;
 }
 
-// "4", "h100", "h100:4".
+// Reads "4", "h100", "h100:4".
 std::optional<v1::GpuRequest> OneTypeOfGpus(std::string_view text) {
   if (text.empty()) return std::nullopt;
   v1::GpuRequest gpus;

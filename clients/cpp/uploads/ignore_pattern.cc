@@ -53,8 +53,8 @@ std::optional<unsigned char> TakeByte(std::string_view glob, size_t* at) {
   return static_cast<unsigned char>(glob[(*at)++]);
 }
 
-// The expression of brackets, whose first byte is at `*at`; nullopt: they do not end, and then the
-// whole pattern matches nothing.
+// Returns the expression of brackets, whose first byte is at `*at`; nullopt if they do not end, and
+// then the whole pattern matches nothing.
 std::optional<std::string> TakeBrackets(std::string_view glob, size_t* at) {
   Bytes bytes;
   ++*at;
@@ -106,7 +106,7 @@ std::string TakeStars(std::string_view glob, size_t* at) {
   return "(?s:.*/)?";
 }
 
-// nullopt: it matches nothing.
+// Returns nullopt if it matches nothing.
 std::optional<std::string> ExpressionOf(std::string_view glob) {
   std::string expression;
   for (size_t at = 0; at < glob.size();) {

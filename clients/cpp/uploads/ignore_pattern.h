@@ -16,7 +16,7 @@ namespace muster::client {
 
 class IgnorePattern {
  public:
-  // Parses one line without its end; nullopt: it is empty, a comment, or matches nothing.
+  // Parses one line without its end; nullopt if it is empty, a comment, or matches nothing.
   static std::optional<IgnorePattern> Parse(std::string_view line);
 
   // Returns whether it takes files back that an earlier pattern leaves out.

@@ -141,7 +141,7 @@ class Walk {
     return absl::OkStatus();
   }
 
-  // `path`: of the directory below the root, empty or with a '/' at its end.
+  // `path` is that of the directory below the root, empty or with a '/' at its end.
   absl::Status Enter(const std::string& path) {
     const size_t rules_above = rules_.size();
     const int entries_above = tree_.entries_size();

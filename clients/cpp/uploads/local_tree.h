@@ -32,7 +32,7 @@ struct LocalTree {
 // Tells whether rules count that stand above the directory, in the repository that it is in.
 enum class RulesAbove { kCount, kDoNotCount };
 
-// `path`: a directory, or a file, which becomes a tree of one, under `name` if that is not empty.
+// `path` is a directory, or a file, which becomes a tree of one, under `name` if that is not empty.
 // INVALID_ARGUMENT: more than max_bytes or than a tree's entries; something that is no file,
 // directory or link; a link that leads out, before any file is read. ABORTED: a file has grown
 // since its size was read. Errors name the entry and what would do.

@@ -80,7 +80,7 @@ def submit_batch_100(short):
     with fresh_broker() as world:
         world.path("bare").mkdir()
         baseline = tool("insert-rows", dir=world.path("bare"), batch=100, seconds=seconds)
-        # One call at a time: the broker would make one transaction of several.
+        # There is one call at a time, because the broker would make one transaction of several.
         found = tool("submit", address=world.broker.address, in_flight=1, batch=100, seconds=seconds)
     return [Figure("submit_batch_100", found["per_s"], "jobs/s", baseline["per_s"],
                    "the same rows by bare SQLite, one by one, 100 jobs a transaction", ratio_goal=0.5)]

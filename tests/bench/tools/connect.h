@@ -12,7 +12,7 @@
 namespace muster::bench {
 
 absl::StatusOr<std::unique_ptr<client::Client>> MakeClient(const Load& load);
-// `tls_directory`: of an agent's certificate; empty: none.
+// `tls_directory` has an agent's certificate; empty if there is none.
 absl::StatusOr<std::unique_ptr<agents::Dialer>> MakeDialer(const Load& load,
                                                            const std::string& tls_directory = "");
 

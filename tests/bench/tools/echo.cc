@@ -32,7 +32,7 @@ class EchoJobs final : public v1::JobsService::CallbackService {
   }
 };
 
-// One agent's stream: a welcome for the hello, an acknowledgement for all that follows.
+// Answers one agent's stream: a welcome for the hello, an acknowledgement for all that follows.
 class EchoStream final
     : public grpc::ServerBidiReactor<agent::v1::ConnectRequest, agent::v1::ConnectResponse> {
  public:

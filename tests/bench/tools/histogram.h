@@ -9,7 +9,7 @@
 
 namespace muster::bench {
 
-// Durations, all kept: a benchmark has a few million at most.
+// Keeps all durations: a benchmark has a few million at most.
 class Histogram {
  public:
   void Add(absl::Duration duration) { values_.push_back(duration); }

@@ -1,5 +1,5 @@
-// Launches on a large Kubernetes cluster: what it costs to judge where they fit, without calls to
-// a server.
+// Launches on a large Kubernetes cluster, to see what it costs to judge where they fit, without
+// calls to a server.
 #include <fmt/format.h>
 
 #include <deque>

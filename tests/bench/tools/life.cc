@@ -48,7 +48,7 @@ agent::v1::RunEvent MakeEvent(const agent::v1::Assignment& assignment, v1::RunSt
 // Spreads jobs over time, and has the agents tell meanwhile that they are there.
 class Pace {
  public:
-  // `per_s` of 0: no pace.
+  // A `per_s` of 0 means no pace.
   Pace(int per_s, std::function<void()> beat)
       : per_s_(per_s), beat_(std::move(beat)), next_beat_(start_ + kBeatInterval) {}
 
@@ -90,7 +90,7 @@ class LifeAgent {
     return true;
   }
 
-  // The runs of an agent that does not end them by itself; no more will be assigned.
+  // Ends the runs of an agent that does not end them by itself; no more will be assigned.
   void EndRuns(Pace* pace) {
     Stop();
     for (const agent::v1::Assignments& runs : running_) {

@@ -1,4 +1,4 @@
-// muster-bench TOOL [options]: see tools.h.
+// muster-bench TOOL [options] runs a tool; see tools.h.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
-// An agent without a cluster: takes assignments over a real connection and says what it is told to
-// say of them.
+// Plays an agent without a cluster: takes assignments over a real connection and says what it is
+// told to say of them.
 #ifndef MUSTER_TESTS_BENCH_TOOLS_SIM_AGENT_H_
 #define MUSTER_TESTS_BENCH_TOOLS_SIM_AGENT_H_
 

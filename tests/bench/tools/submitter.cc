@@ -31,7 +31,7 @@ std::shared_ptr<grpc::ChannelCredentials> CredentialsFor(const std::string& ca) 
   return grpc::SslCredentials(trust);
 }
 
-// The bytes of a small file without the blanks around; empty: none is named.
+// Returns the bytes of a small file without the blanks around; empty if none is named.
 absl::StatusOr<std::string> Contents(const std::string& path) {
   if (path.empty()) return std::string();
   constexpr size_t kMaxBytes = 1 << 20;
@@ -42,7 +42,7 @@ absl::StatusOr<std::string> Contents(const std::string& path) {
 
 class Submitter {
  public:
-  // `ca` and `token`: of a broker over TLS; empty: it is another one.
+  // `ca` and `token` are those of a broker over TLS; empty if it is another one.
   Submitter(const Load& load, const std::string& target, const std::string& ca, std::string token)
       : load_(load),
         token_(std::move(token)),

@@ -1,6 +1,6 @@
-// The parts of the benchmarks that must be fast: load for a broker that runs in a process of its
-// own, and the bare things that it is compared with. Each prints one JSON object; tests/bench/run
-// starts them and makes the table.
+// Declares the parts of the benchmarks that must be fast: load for a broker that runs in a process
+// of its own, and the bare things that it is compared with. Each prints one JSON object;
+// tests/bench/run starts them and makes the table.
 #ifndef MUSTER_TESTS_BENCH_TOOLS_TOOLS_H_
 #define MUSTER_TESTS_BENCH_TOOLS_TOOLS_H_
 
@@ -37,31 +37,31 @@ absl::Status ServeEcho(const Load& load);
 // The same for submits, each answered once its rows are in the broker's store in `dir`, and nothing
 // else: all calls that wait make one commit.
 absl::Status ServeStored(const Load& load);
-// {"per_s", "p50_us", "p99_us"}: jobs accepted in a second, and the time of a call.
+// Prints {"per_s", "p50_us", "p99_us"}: jobs accepted in a second, and the time of a call.
 absl::Status Submit(const Load& load);
-// {"per_s"}: the rows of accepted jobs, written by bare SQLite in transactions of `batch` jobs.
+// Prints {"per_s"}: rows of accepted jobs, written by bare SQLite, `batch` jobs at a time.
 absl::Status InsertRows(const Load& load);
-// {"per_s"}: jobs from submit to end through simulated agents; with `together` it fails unless all
-// of them run at the same time. A `pace` needs `together` and `jobs`.
+// Prints {"per_s"}: jobs from submit to end through simulated agents; with `together` it fails
+// unless all of them run at the same time. A `pace` needs `together` and `jobs`.
 absl::Status FullLife(const Load& load);
-// {"p50_ms", "p99_ms"}: from the call of SubmitJob to the assignment at a simulated agent.
+// Prints {"p50_ms", "p99_ms"}: from the call of SubmitJob to the assignment at a simulated agent.
 absl::Status AssignLatency(const Load& load);
-// {"unix_s"}: when an agent that dials without pause got its first assignment.
+// Prints {"unix_s"}: when an agent that dials without pause got its first assignment.
 absl::Status FirstAssignment(const Load& load);
-// {"p50_ms", "p99_ms"}: ListJobs, page after page, from the start again when there is no more.
+// Prints {"p50_ms", "p99_ms"}: ListJobs, page after page, from the start again at the end.
 absl::Status ListPages(const Load& load);
-// {"per_s", "added_p50_ms"}: bytes into the archive with one follower that keeps up, and how much
-// later than they were sent single lines reach a follower.
+// Prints {"per_s", "added_p50_ms"}: bytes into the archive with one follower that keeps up, and how
+// much later than they were sent single lines reach a follower.
 absl::Status IngestLogs(const Load& load);
 // {"fill_ms", "usual_ms", "usual_each_ms", "distinct_ms", "distinct_each_ms"}, of processor time,
 // with a queue of `jobs` runs on a hundred hosts: the round that fills the hosts, the slowest of
 // those in which one run has ended, and to look for a place for each run once; with runs as people
 // ask for them, and with runs that all differ.
 absl::Status PlanRounds(const Load& load);
-// {"all_ms"}, of processor time: what `jobs` launches of one pod with a GPU cost on a Kubernetes
-// cluster of 100,000 pods on 1,000 nodes, without their calls to the server: the share of a node
-// that the GPU brings along, whether the run ever fits, its turn in the queue, and the news of its
-// pod.
+// Prints {"all_ms"}, of processor time: what `jobs` launches of one pod with a GPU cost on a
+// Kubernetes cluster of 100,000 pods on 1,000 nodes, without their calls to the server: the share
+// of a node that the GPU brings along, whether the run ever fits, its turn in the queue, and the
+// news of its pod.
 absl::Status LaunchRuns(const Load& load);
 // {"message_ms", "slowest_ms", "all_ms", "turns", "checks_ms", "fitting"}, of processor time, with
 // a queue of `jobs` jobs that all differ, half of which no longer fit the only cluster once its

@@ -44,7 +44,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> NewChannel(const Load& load) {
   return grpc::CreateCustomChannel(address->target, grpc::InsecureChannelCredentials(), arguments);
 }
 
-// An empty WatchJobsRequest: all jobs, from now on.
+// Sends an empty WatchJobsRequest, which asks for all jobs, from now on.
 Watcher::Watcher(const std::shared_ptr<grpc::Channel>& channel, bool reads)
     : reads_(reads), stub_(channel) {
   const grpc::Slice empty;

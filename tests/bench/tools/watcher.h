@@ -22,7 +22,7 @@ namespace muster::bench {
 // A connection of its own.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> NewChannel(const Load& load);
 
-// Transitions in their order: two that are alike have the same ones, except for a collision.
+// Adds up transitions in their order: equal ones are alike, except for a collision.
 struct Steps {
   uint64_t count = 0;
   uint64_t digest = 0;

@@ -15,10 +15,10 @@
 namespace muster::bench {
 namespace {
 
-// Streams on one connection; gRPC's default limit is 100.
+// One connection has this many streams; gRPC's default limit is 100.
 constexpr int kStreamsPerChannel = 50;
 constexpr absl::Duration kBeginPatience = absl::Seconds(60);
-// The silence after which a watcher counts as finished: more than a heartbeat's interval.
+// A watcher counts as finished after this silence, which is more than a heartbeat's interval.
 constexpr absl::Duration kQuiet = absl::Seconds(30);
 constexpr absl::Duration kLookAtAll = absl::Milliseconds(100);
 constexpr int kPageSize = 1000;  // the most that a page may have

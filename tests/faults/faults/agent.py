@@ -14,7 +14,7 @@ from faults.lives import (BRINGING_ON_HOSTS, BRINGING_ON_KUBERNETES, BRINGING_ON
 from faults.machines import Hosts, OneMachine, open_machines_lab
 
 LIBRARY = BIN / "muster_test_die.so"
-# The bound on effects, which no life of a job reaches; over SSH each packet is one.
+# No life of a job reaches this number of effects; over SSH each packet is one.
 MOST_EFFECTS = 3000
 # About as many effects an agent has from its start until it has all its runs again.
 RECOVERY_EFFECTS = 20

@@ -10,7 +10,7 @@ from harness.world import World
 
 from faults.lab import Lab
 
-# The device that a job of the lab's own has all the time, so that others wait for it.
+# A job of the lab's own has this device all the time, so that others wait for it.
 GPU = "t4"
 SETTINGS = "  keep_finished_runs: 0\n"
 

@@ -26,7 +26,7 @@ def sbatch_reply_lost(repeat, toll):
         return cluster.make_agent(world, bin_dir=commands)
 
     with open_lab(make_agent=make_agent) as lab:
-        # Each asks Slurm for something else, so that each is a submission of its own and not a task of an array.
+        # Each asks Slurm for something else, and so is a submission of its own and not a task of an array.
         specs = [lab.spec() for _ in range(repeat)]
         for number, spec in enumerate(specs):
             spec.slurm.comment = str(number)

@@ -40,7 +40,7 @@ class Toll:
     moment: str = ""
     jobs: int = 0
     retries: int = 0
-    # Jobs of which the cluster itself has started a run twice: nobody is told, and no client can prevent it.
+    # The cluster itself has started a run of these jobs twice: nobody is told, and no client can prevent it.
     twice_by_cluster: int = 0
     # Each with what was seen.
     lost: list = dataclasses.field(default_factory=list)

@@ -20,7 +20,7 @@
 
 namespace muster::driver {
 
-// A cluster, and the backend of an agent that has just been started there. Its nodes have python3.
+// Holds a cluster, and the backend of an agent that has just been started. Its nodes have python3.
 class Place {
  public:
   virtual ~Place() = default;

@@ -26,11 +26,11 @@ struct TestRun {
 v1::JobSpec ScriptSpec(const std::string& script);
 // A run with a key that no other one has.
 TestRun NewRun(v1::JobSpec spec);
-// The tasks of one job array, with these batch scripts and ids, which rise; by default from 0 on.
+// Returns the tasks of one job array, with these batch scripts and ids, which rise; from 0 on.
 std::vector<TestRun> NewArray(std::vector<v1::JobSpec> specs, std::vector<uint32_t> ids = {});
 // The same run, to be launched so that it does not start.
 void Hold(TestRun* run);
-// Launches; the id goes into the handle. Fails the test unless it is launched.
+// Launches it, and puts the id into the handle. Fails the test unless it is launched.
 void Launch(agents::Backend& backend, TestRun* run);
 // Asks until the answer is clear, as agents do: a run that claims its files at that moment is not
 // found, nor absent. An outcome that is still unclear after kPatience is returned as it is.

@@ -13,7 +13,7 @@ from harness.world import World
 JOBS = REPOSITORY / "tests" / "integration" / "jobs"
 # The number is more than there are files.
 NUMBERS_APART = 100
-# The log of a job that has none: it never ran.
+# A job that never ran has this for a log.
 NO_LOG = ""
 
 

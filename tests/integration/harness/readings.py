@@ -17,7 +17,7 @@ from harness.wait import eventually
 READINGS = REPOSITORY / "tests" / "integration" / "readings"
 # Slurm gives these while it has not looked yet, or while the job before is still being put away.
 ABOUT_TO_START = ("None", "Resources", "Priority")
-# Times of a record that options give from "now" on: both jobs have the same only when counted from their submission.
+# Options give these times of a record from "now" on: both jobs have the same only when counted from their submission.
 FROM_NOW = ("Deadline", "EligibleTime")
 # The script tells what Slurm made of it, and what it was told itself. The last line says that both files are whole.
 SCRIPT = """#!/bin/sh

@@ -12,7 +12,7 @@ from harness.stubs import REPOSITORY
 from harness.wait import eventually
 
 SCRIPT = REPOSITORY / "tests" / "support" / "slurm-cluster.sh"
-# The release of Slurm that is tested; empty: the machine's own.
+# The tests run with this release of Slurm; empty stands for the machine's own.
 RELEASE = os.environ.get("MUSTER_TEST_SLURM", "")
 # Agents and jobs are an ordinary user's, as on a login node.
 USER = "slurmtest"

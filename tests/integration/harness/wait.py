@@ -3,7 +3,7 @@
 import threading
 import time
 
-# Generous, because the machine may be busy with a build: a test that passes never waits this long.
+# It is generous, because the machine may be busy with a build: a test that passes never waits this long.
 DEADLINE_S = 120.0
 POLL_S = 0.05
 

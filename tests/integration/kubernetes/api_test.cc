@@ -1,4 +1,5 @@
-// The API client against a real API server: TLS and HTTP/2, who the client is, and what it is told.
+// Tests the API client against a real API server: TLS and HTTP/2, who the client is, and what it is
+// told.
 #include "agents/kubernetes/api/api.h"
 
 #include <sys/stat.h>
@@ -58,8 +59,8 @@ class KubernetesApiTest : public ::testing::Test {
     return directory_ / name;
   }
 
-  // Its certificate in the file of that name, its key in NAME.key; signed by another one, or by
-  // itself.
+  // Puts its certificate into the file of that name and its key into NAME.key; another one signs
+  // it, or it itself.
   void MakeCertificate(const std::string& name, const std::string& subject,
                        const std::string& authority = "") {
     hosts::Command command;
@@ -170,7 +171,8 @@ TEST_F(KubernetesApiTest, ATokenThatIsRefusedDoesNotSpoilTheCallsThatFollow) {
 TEST_F(KubernetesApiTest, AServerThatSharesItsLoadByEndingConnectionsIsNotNoticed) {
   TestCluster cluster({.nodes = 0,
                        .gpus = 0,
-                       // The most that the server takes; a server among several has a thousandth.
+                       // This is the most that the server takes; a server among several has a
+                       // thousandth.
                        .more = {"-arg", "kube-apiserver=--goaway-chance=0.02"}});
   Relay relay(cluster.endpoint().server);
   Endpoint endpoint = cluster.endpoint();

@@ -42,12 +42,12 @@ class BackendPlace : public driver::Place {
   // Starts an agent with the runs of its journal; the one that was there is gone.
   void Start(const KubernetesConfig& config, const std::vector<agents::RunHandle>& adopted = {});
   TestRun RunToEnd(v1::JobSpec spec);
-  // A spec whose script can wait for OpenGate with kAwaitGate: containers see nothing else of this
-  // machine that changes.
+  // Makes a spec whose script can wait for OpenGate with kAwaitGate: containers see nothing else of
+  // this machine that changes.
   static constexpr char kAwaitGate[] = "while [ ! -e /gate/open ]; do sleep 0.1; done";
   v1::JobSpec WithGate(v1::JobSpec spec) const;
   void OpenGate() const;
-  // A collection of the namespace: "jobs", "pods", "secrets", "services".
+  // Returns the path of a collection of the namespace: "jobs", "pods", "secrets", "services".
   std::string PathOf(const std::string& kind) const;
   // The run's objects of that kind.
   Json ObjectsOf(const std::string& kind, const TestRun& run);

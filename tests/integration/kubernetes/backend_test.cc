@@ -1,4 +1,4 @@
-// The life of runs on a real Kubernetes cluster, with an agent that has the least rights.
+// Tests the life of runs on a real Kubernetes cluster, with an agent that has the least rights.
 #include <string>
 
 #include "absl/time/clock.h"

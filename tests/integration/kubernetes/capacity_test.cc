@@ -60,7 +60,7 @@ bool FitsNow(ClusterView& view, const v1::JobSpec& spec,
   return !WaitsFor(view, spec, before).has_value();
 }
 
-// A view of the shared cluster in a namespace of its own, as the administrator or with a
+// Gives a view of the shared cluster in a namespace of its own, as the administrator or with a
 // kubeconfig.
 class View {
  public:

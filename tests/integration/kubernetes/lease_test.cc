@@ -1,5 +1,5 @@
-// Leases on a real Kubernetes: pods stop their programs by themselves, and start none whose lease
-// has ended. The kubelets here look at their pods each second.
+// Tests leases on a real Kubernetes: pods stop their programs by themselves, and start none whose
+// lease has ended. The kubelets here look at their pods each second.
 #include <memory>
 #include <string>
 

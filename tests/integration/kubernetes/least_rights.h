@@ -8,8 +8,8 @@
 
 namespace muster::kubernetes {
 
-// A token of the account with the rights that those files give it in the namespace, and with
-// `cluster_rights` those of the optional role. Once a cluster has the latter, it keeps them.
+// Returns a token of the account with the rights that those files give it in the namespace, and
+// with `cluster_rights` those of the optional role. Once a cluster has the latter, it keeps them.
 std::string LeastRightsToken(TestCluster& cluster, const std::string& name_space,
                              bool cluster_rights = true);
 

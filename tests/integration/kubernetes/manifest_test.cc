@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// All that a call brings: logs are no JSON.
+// Collects all that a call brings, because logs are no JSON.
 class Collector : public HttpSink {
  public:
   static std::pair<std::unique_ptr<HttpSink>, std::future<std::string>> Make() {
@@ -77,7 +77,7 @@ class ManifestOnClusterTest : public testing::Test {
     cluster_.MustDo("PATCH", Jobs() + "/" + objects->name, LaunchPatch(uid_, assignment_));
   }
 
-  // The condition that it ended with: "Complete" or "Failed".
+  // Returns the condition that it ended with: "Complete" or "Failed".
   std::string AwaitEnd() {
     std::string end;
     WaitFor("the Job to end", [&] {

@@ -21,7 +21,7 @@ sockaddr_in Loopback(int port) {
   return address;
 }
 
-// Nowhere if `swallows`. false: there is no more, or nobody takes it.
+// Passes it nowhere if `swallows`. Returns false if there is no more, or nobody takes it.
 bool PassSome(int from, int to, bool swallows) {
   char bytes[16384];
   const ssize_t count = recv(from, bytes, sizeof bytes, 0);

@@ -1,4 +1,4 @@
-// Jobs of several programs on a real cluster: each rank of each is a pod.
+// Tests jobs of several programs on a real cluster: each rank of each is a pod.
 #include "contract/roles.h"
 
 #include <string>
@@ -82,7 +82,7 @@ print("learned")
   for (const int rank : {1, 2}) EXPECT_THAT(Output(backend(), run, rank), HasSubstr("stopped\n"));
 }
 
-// The usual end: the others lose the one that led them, and fail of that at once.
+// This is the usual end: the others lose the one that led them, and fail of that at once.
 TEST_F(KubernetesRolesTest, RolesThatFailBecauseTheLeadingOneIsThroughFailNothing) {
   v1::JobSpec spec = RolesSpec(R"(exec python3 -c '
 import socket

@@ -27,7 +27,7 @@ class TestCluster {
   struct Options {
     int nodes = 2;
     int gpus = 8;  // of each node
-    // Further ones: "-memory", "4Gi", "-arg", "kube-apiserver=--flag=value".
+    // Holds further ones: "-memory", "4Gi", "-arg", "kube-apiserver=--flag=value".
     std::vector<std::string> more = {};
   };
 
@@ -40,7 +40,7 @@ class TestCluster {
   TestCluster& operator=(const TestCluster&) = delete;
 
   const std::string& directory() const { return directory_; }
-  // The file of the administrator; its namespace is "default".
+  // Returns the file of the administrator, whose namespace is "default".
   std::string kubeconfig() const { return directory_ + "/cluster/kubeconfig"; }
   Endpoint endpoint() const;
   // The API with the administrator's rights.
@@ -50,8 +50,8 @@ class TestCluster {
   ApiAnswer Admin(const std::string& method, const std::string& path, const Json& body = {});
   // The same, but anything than success fails the test.
   Json MustDo(const std::string& method, const std::string& path, const Json& body = {});
-  // A namespace of a new name, "t-1" and so on, with its default service account: tests share the
-  // cluster.
+  // Makes a namespace of a new name, "t-1" and so on, with its default service account, because
+  // tests share the cluster.
   std::string MakeNamespace(const Json& labels = Json::object());
 
   // ---- faults. A part is etcd, kube-apiserver, kube-controller-manager, kube-scheduler, node-1
@@ -65,9 +65,9 @@ class TestCluster {
 
  private:
   void Start(const Options& options);
-  // Waits until that file in the cluster's directory has the text; false: the cluster is gone.
+  // Waits until that file in the cluster's directory has the text; false if the cluster is gone.
   bool AwaitText(const std::string& file, const std::string& text) const;
-  // The process that it was sent to; -1: the test has failed.
+  // Returns the process that it was sent to; -1 if the test has failed.
   pid_t Signal(const std::string& part, int signal) const;
 
   std::string directory_;

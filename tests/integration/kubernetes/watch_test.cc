@@ -1,4 +1,5 @@
-// ObjectWatch against a real API server, while things go wrong: nothing is lost, nothing made up.
+// Tests ObjectWatch against a real API server, while things go wrong: nothing is lost, nothing made
+// up.
 #include <functional>
 #include <mutex>
 #include <set>
@@ -241,7 +242,7 @@ TEST(KubernetesWatchTest, FiveThousandObjectsAreListedInPagesAndThenFollowed) {
   ASSERT_TRUE(watch.AwaitFirstList(kPatience)) << watch.state();
   EXPECT_EQ(model.names(), Numbered(0, kObjects));
   EXPECT_EQ(api.Calls()["GET"], 11u) << "pages of 500; the last has only what is not selected";
-  // One by one: a call for all of them may take longer than a call may.
+  // They go one by one, because a call for all of them may take longer than a call may.
   ForEachBesideOthers(kObjects,
                       [&](int i) { cluster.MustDo("DELETE", fmt::format("{}/c{}", path, i)); });
   WaitFor("all are gone", [&] { return model.names().empty(); });

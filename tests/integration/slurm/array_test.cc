@@ -24,7 +24,7 @@ constexpr char kWaitForGo[] = "echo up; until [ -e go ]; do sleep 0.02; done\n";
 
 class SlurmArrayTest : public ::testing::Test {
  protected:
-  // Two cores: of five runs three wait.
+  // There are two cores, so of five runs three wait.
   static void SetUpTestSuite() { cluster_ = new TestCluster("--nodes 1 --cpus 2 --min-job-age 5"); }
   static void TearDownTestSuite() { delete cluster_; }
 
@@ -241,7 +241,8 @@ TEST_F(SlurmArrayTest, AForgottenTaskWhoseNumberIsGivenAgainFailsAndIsNotCancele
   }
 }
 
-// The lines that the program wrote: slurmstepd says in the same file why it ended the first start.
+// Returns the lines that the program wrote: slurmstepd says in the same file why it ended the first
+// start.
 std::string OwnLines(const std::string& output) {
   std::string own;
   for (const std::string_view line : Lines(output)) {

@@ -1,4 +1,4 @@
-// A real cluster with stand-ins for Pyxis and enroot, on which images become files in short time.
+// Makes a real cluster with stand-ins for Pyxis and enroot, which make image files fast.
 #ifndef MUSTER_TESTS_INTEGRATION_SLURM_IMAGE_FIXTURE_H_
 #define MUSTER_TESTS_INTEGRATION_SLURM_IMAGE_FIXTURE_H_
 

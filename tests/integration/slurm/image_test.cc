@@ -398,7 +398,7 @@ TEST_F(SlurmImageTest, AConversionOutlivesTheAgentAndSlurmsController) {
     Launch(*backend, &run);
     WaitFor("the import waits", [&] { return fs::exists(gate / "held"); });
   }
-  // slurmctld stops with its last word: a killed one forgets jobs of the last seconds.
+  // slurmctld stops with its last word, because a killed one forgets jobs of the last seconds.
   cluster_->Control("stop", "slurmctld");
   cluster_->Control("start", "slurmctld");
   const std::unique_ptr<agents::Backend> backend = MakeBackend();

@@ -1,4 +1,5 @@
-// Leases on a real Slurm: its nodes end runs by themselves, and start none whose lease has ended.
+// Tests leases on a real Slurm: its nodes end runs by themselves, and start none whose lease has
+// ended.
 #include <memory>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Memory limits: enforced by cgroups, and by Slurm's own polling.
+// Tests memory limits, enforced by cgroups, and by Slurm's own polling.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/slurm/test_cluster.h"

@@ -1,4 +1,4 @@
-// The layout and the start of runs: their files, their environment, their kinds of programs.
+// Tests the layout and the start of runs: their files, their environment, their kinds of programs.
 #include <fstream>
 #include <memory>
 #include <string>
@@ -151,7 +151,7 @@ TEST_F(SlurmModesTest, WithoutARequeueATimeoutIsTheEnd) {
               HasSubstr("ExitCode=124:0"));
 }
 
-// The facts that programs of several nodes find; `nodes` of them, in an image or not.
+// Holds the facts that programs of several nodes find; `nodes` of them, in an image or not.
 struct Ranks {
   uint32_t nodes;
   const char* image;
@@ -298,7 +298,7 @@ v1::JobSpec RolesSpec(const std::string& controller, const std::string& worker) 
 }
 
 TEST_F(SlurmModesTest, RolesRunBesideEachOtherEachWithItsOwnPlaceAndLogs) {
-  // Each waits for the other: they run at the same time.
+  // Each waits for the other, so they run at the same time.
   const std::string tell =
       "touch ../$MUSTER_ROLE.$NODE_RANK; "
       "until [ -e ../controller.0 -a -e ../gpu-worker.0 -a -e ../gpu-worker.1 ]; do sleep 0.1; "
@@ -363,7 +363,7 @@ TEST_F(SlurmModesTest, TheSuccessOfARoleThatLeadsEndsTheOthersAndIsTheRuns) {
   for (const int rank : {1, 2}) EXPECT_EQ(Output(*backend_, run, rank), "stopped\n");
 }
 
-// The usual end: the others lose the one that led them, and fail of that at once.
+// This is the usual end: the others lose the one that led them, and fail of that at once.
 TEST_F(SlurmModesTest, RolesThatFailBecauseTheLeadingOneIsThroughFailNothing) {
   v1::JobSpec spec = RolesSpec("sleep 2; touch ../through; sleep 1",
                                "until [ -e ../through ]; do sleep 0.1; done; exit 9");

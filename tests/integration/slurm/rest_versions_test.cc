@@ -1,4 +1,4 @@
-// A slurmrestd that serves only an older version of its API than the best that it has.
+// Tests a slurmrestd that serves only an older version of its API than the best that it has.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -88,8 +88,8 @@ constexpr std::array kOptions = {"--gpus=h100:2",
                                  "--wait-all-nodes=1",
                                  "--use-min-nodes",
                                  "--acctg-freq=task=1"};
-// Fields that each job has its own of; one that sbatch leaves open and slurmrestd sets; and those
-// in which sbatch repeats what it says of CPUs and GPUs, which ReqTRES shows.
+// Each job has its own value of some of these fields; sbatch leaves one open and slurmrestd sets
+// it; and in others sbatch repeats what it says of CPUs and GPUs, which ReqTRES shows.
 constexpr std::array<std::string_view, 16> kLeftOut = {
     "TresPerTask",  "TresBind",   "OOMKillStep",   "JobId",        "JobName", "SubmitTime",
     "EligibleTime", "AccrueTime", "LastSchedEval", "Command",      "StdErr",  "StdIn",

@@ -46,7 +46,7 @@ bool ReadText(int fd, std::string* text) {
   return ReadAll(fd, text->data(), size);
 }
 
-// The helper's life: until the other side is gone.
+// Lives the helper's life, until the other side is gone.
 [[noreturn]] void Serve(int request, int reply) {
   std::string command;
   while (ReadText(request, &command)) {

@@ -14,7 +14,7 @@ class RootHelper {
     std::string output;
   };
 
-  // Forks: to be made before any thread, as root. Dies with this process.
+  // Forks, so make it before any thread, as root. Dies with this process.
   RootHelper();
   ~RootHelper();
   RootHelper(const RootHelper&) = delete;

@@ -229,7 +229,8 @@ TEST_F(SlurmSchedulerTest, MoreRunsThanCallsAtOnceAllRunAtTheAllowedPace) {
   EXPECT_GE(calls, static_cast<uint64_t>(kRuns));
 }
 
-// slurmrestd's own door: what it makes of a submission, and what it says when it cannot be asked.
+// Tests slurmrestd's own door: what it makes of a submission, and what it says when it cannot be
+// asked.
 class SlurmRestTest : public SlurmSchedulerTest {
  protected:
   void SetUp() override {
@@ -268,7 +269,7 @@ TEST_F(SlurmRestTest, AJobIsTheSameWhicheverWayItIsSubmitted) {
   };
   for (std::vector<std::string> options : cases) {
     options.insert(options.begin(), {"--begin=now+1hour", "--job-name=same"});
-    // One after the other: some wait for those of their name.
+    // They go one after the other, because some wait for those of their name.
     const auto submit = [&](Scheduler& scheduler) {
       const SubmitOutcome outcome = scheduler.Submit(Sleeper(options));
       EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched) << outcome.words;

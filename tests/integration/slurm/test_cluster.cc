@@ -97,7 +97,7 @@ std::unique_ptr<hosts::Host> TestCluster::MakeSshHost() const {
   Root().Run(fmt::format("install -m 600 -o {} {}/id {}", kTestUser, ssh, key));
   const RootHelper::Result line = Root().Run("cat " + ssh + "/known_hosts");
   hosts::SshConfig config;
-  // "[127.0.0.1]:PORT TYPE KEY"
+  // The line is "[127.0.0.1]:PORT TYPE KEY".
   absl::StatusOr<hosts::LoginHost> host =
       hosts::ParseLoginHost(line.output.substr(0, line.output.find(' ')));
   EXPECT_TRUE(host.ok()) << host.status();

@@ -13,10 +13,10 @@
 
 namespace muster::slurm {
 
-// The one user that agent and jobs have; slurm-cluster.sh makes it.
+// Agent and jobs have this one user; slurm-cluster.sh makes it.
 inline constexpr char kTestUser[] = "slurmtest";
 RootHelper& Root();
-// The directory of the release of Slurm that MUSTER_TEST_SLURM asks for; empty: the machine's own.
+// Returns the directory of the Slurm that MUSTER_TEST_SLURM names; empty means the machine's own.
 const std::string& SlurmPrograms();
 
 // The cluster of a test. Backends reach it through its sshd if MUSTER_TEST_OVER_SSH is in the
@@ -31,7 +31,7 @@ class TestCluster {
   std::string runs() const { return directory_ + "/runs"; }
   // slurm-cluster.sh VERB DIRECTORY ARGUMENTS. Fails the test if that fails.
   void Control(const std::string& verb, const std::string& arguments = "");
-  // A Slurm command as root; its output.
+  // Runs a Slurm command as root, and returns its output.
   std::string AsRoot(const std::string& command);
   SlurmConfig Config() const;
   bool is_over_rest() const { return is_over_rest_; }
@@ -43,7 +43,7 @@ class TestCluster {
 
  private:
   std::string RestUrl() const;
-  // The second of two login hosts; the first one is down.
+  // Makes the second of two login hosts, of which the first is down.
   std::unique_ptr<hosts::Host> MakeSshHost() const;
 
   const bool is_over_ssh_;
@@ -52,8 +52,8 @@ class TestCluster {
   std::string directory_;
 };
 
-// Two nodes with four GPUs each and accounting, which forget ended jobs after five seconds; made
-// when first asked for.
+// Returns two nodes with four GPUs each and accounting, which forget ended jobs after five seconds;
+// made when first asked for.
 TestCluster& SharedCluster();
 
 using driver::Launch;

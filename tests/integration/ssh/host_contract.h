@@ -19,7 +19,7 @@ std::unique_ptr<SshHost> HostOf(const SshConfig& config);
 // Returns the result of a connection attempt.
 absl::Status ConnectOnce(const SshConfig& config);
 
-// One way to a host; the sshd, if any, serves all tests.
+// Describes one way to a host; the sshd, if any, serves all tests.
 struct Way {
   std::string name;
   bool is_ssh = true;

@@ -1,4 +1,4 @@
-// Host::Run, on every way to a host.
+// Tests Host::Run, on every way to a host.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>

@@ -43,7 +43,7 @@ std::string Text(Host& host, std::vector<std::string> argv) {
   return result.ok() ? result->stdout_data : "";
 }
 
-// A port that nobody listens on, but that is taken: connections are refused.
+// Holds a port that nobody listens on, but that is taken: connections are refused.
 class DeadPort {
  public:
   DeadPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -64,7 +64,7 @@ class DeadPort {
   uint16_t port_ = 0;
 };
 
-// A program on the host that tells where it is, and goes on until it is killed.
+// Starts a program on the host that tells where it is, and goes on until it is killed.
 struct LongProgram {
   explicit LongProgram(const TempDir& dir) : fifo(dir / "begun") {
     EXPECT_EQ(mkfifo(fifo.c_str(), 0600), 0);

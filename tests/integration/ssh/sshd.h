@@ -53,7 +53,7 @@ class Sshd {
   Fd pidfd_;
 };
 
-// A shell command of the test's own; its stdout. Fails the test if it does not end with 0.
+// Runs a shell command, and returns its stdout. Fails the test if it does not end with 0.
 std::string Shell(const std::string& command);
 // The name of the user who runs the test.
 std::string UserName();

@@ -54,7 +54,8 @@ void EnterNamespaces(const ContainerPlan& plan) {
   if (mount(nullptr, "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0) Fail("mount --make-rslave /");
 }
 
-// The flags of a file system that a user namespace may not take away when it mounts it again.
+// Returns the flags of a file system that a user namespace may not take away when it mounts it
+// again.
 unsigned long LockedFlags(const std::string& path) {
   struct statvfs at = {};
   if (statvfs(path.c_str(), &at) != 0) return 0;
@@ -169,7 +170,7 @@ void SetTorchVariables(Environment* container, const Environment& enroot) {
   }
 }
 
-// The image's variables over those that enroot was called with, and the job's chosen ones over
+// Puts the image's variables over those that enroot was called with, and the job's chosen ones over
 // both.
 Environment ContainerEnvironment(const ContainerPlan& plan) {
   Environment merged = plan.environment;

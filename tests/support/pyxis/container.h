@@ -24,7 +24,7 @@ struct ContainerPlan {
   Environment overrides;      // the variables of --container-env that the job has
 };
 
-// The first mount whose source is a path that is not there; empty: none.
+// Returns the first mount whose source is a path that is not there; empty if none.
 std::string MissingSource(const ContainerPlan& plan);
 
 // Starts the container's first process, which stops itself when /etc/rc has run: then its

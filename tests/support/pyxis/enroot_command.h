@@ -28,7 +28,7 @@ class ChildLog {
 
   int fd() const { return fd_; }
   std::string Text() const;
-  // Line by line, behind a heading; as errors or as plain text.
+  // Prints it line by line, behind a heading; as errors or as plain text.
   void Print(bool as_errors) const;
 
  private:

@@ -51,7 +51,7 @@ int SetSwitch(std::optional<bool>* to, int value, const char* yes, const char* n
   return 0;
 }
 
-// SRC[:DST[:FLAG+FLAG...]]
+// Reads SRC[:DST[:FLAG+FLAG...]].
 std::optional<Mount> ParseMount(const std::string& text) {
   const std::vector<std::string> parts = Split(text, ':');
   if (parts[0].empty() || (parts.size() > 1 && parts[1].empty())) {
@@ -197,7 +197,7 @@ constexpr Row kRows[] = {
      1, OnEnv},
 };
 
-// The variable of an option: container-mount-home is PYXIS_CONTAINER_MOUNT_HOME.
+// Returns the variable of an option: container-mount-home is PYXIS_CONTAINER_MOUNT_HOME.
 std::string VariableOf(std::string_view option) {
   std::string name = "PYXIS_";
   for (const char c : option) name += c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');

@@ -1,4 +1,4 @@
-// The hooks that Slurm calls, in the places where Pyxis has its own. The hooks of a task run in the
+// Slurm calls these hooks, in the places where Pyxis has its own. The hooks of a task run in the
 // task's own process, which Slurm forks; so tasks of a node share data in shared memory.
 
 #include <errno.h>

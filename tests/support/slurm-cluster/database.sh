@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Part of slurm-cluster.sh: the accounting: MariaDB, slurmdbd, and who may use what.
+# This part of slurm-cluster.sh does the accounting: MariaDB, slurmdbd, and who may use what.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 write_slurmdbd_conf() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Part of slurm-cluster.sh: the ways in: sshd, and the environment of a client.
+# This part of slurm-cluster.sh makes the ways in: sshd, and the environment of a client.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 write_sshd_conf() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Part of slurm-cluster.sh: the end of a cluster, and of a node.
+# This part of slurm-cluster.sh ends a cluster, and a node.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # our_stepds [NODE]: slurmstepd is no child of slurmd (it double forks), so those

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Part of slurm-cluster.sh: what `up` was told, what is remembered of it, and the ports.
+# This part of slurm-cluster.sh reads what `up` was told and what is remembered of it, and finds the ports.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 TURNS=/run/slurm-cluster.turns

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Part of slurm-cluster.sh: what has to be there before a daemon is started.
+# This part of slurm-cluster.sh prepares what has to be there before a daemon is started.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 prepare() {
@@ -24,7 +24,7 @@ prepare() {
 		die '--cgroup: neither cgroup v1 (memory and freezer) nor v2 (memory) can be written under /sys/fs/cgroup'
 	getent passwd slurm munge >/dev/null || die 'the users slurm and munge are missing'
 
-	# The longest socket: DIR/spool/nNN/nNN_JOBID.STEPID; sun_path holds 107.
+	# The longest socket is DIR/spool/nNN/nNN_JOBID.STEPID; sun_path holds 107.
 	((${#DIR} <= 70)) || die "DIR is too long for unix sockets (70 at most): $DIR"
 	[[ $DIR =~ ^/[A-Za-z0-9._/+-]+$ ]] || die "DIR has characters that slurm.conf would not take: $DIR"
 	# The daemons' users and the test user must reach the sockets.
@@ -49,7 +49,7 @@ prepare() {
 	[[ -s $DIR/etc/jwt_hs256.key ]] || (umask 077 && head -c 32 /dev/urandom >"$DIR/etc/jwt_hs256.key")
 	chown slurm: "$DIR/etc/jwt_hs256.key"
 
-	# '*' and not '!': sshd without PAM takes '!' for a locked account.
+	# The password is '*' and not '!', because sshd without PAM takes '!' for a locked account.
 	id -u "$TESTUSER" >/dev/null 2>&1 ||
 		useradd --create-home --shell /bin/bash --password '*' "$TESTUSER"
 

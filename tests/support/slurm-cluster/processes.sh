@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Part of slurm-cluster.sh: daemons that are started, known again, and ended.
+# This part of slurm-cluster.sh starts daemons, knows them again, and ends them.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # Each takes a second or two, and many times that on a busy machine. A slurmctld
@@ -19,7 +19,7 @@ start_time() {
 	printf '%s\n' "${20}"
 }
 
-# pid_of SERVICE: its pid when the process that we recorded is still that one.
+# pid_of SERVICE: prints its pid if the process that we recorded is still that one.
 pid_of() {
 	local pid start
 	[[ -r $DIR/run/$1.proc ]] || return 1
@@ -51,7 +51,7 @@ spawn() {
 	disown "$pid" 2>/dev/null || true
 }
 
-# halt SERVICE [SIGNAL [SECONDS]]: signal the recorded process, wait, then KILL.
+# halt SERVICE [SIGNAL [SECONDS]]: signals the recorded process, waits, then kills it.
 halt() {
 	local pid i
 	if pid=$(pid_of "$1"); then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Part of slurm-cluster.sh: the daemons: which there are, how each is started, and whether it answers.
+# This part of slurm-cluster.sh knows the daemons: which there are, how each is started, and whether it answers.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 services() {
@@ -67,7 +67,7 @@ launch() {
 	esac
 }
 
-# ready SERVICE: is it answering?
+# ready SERVICE: tells whether it answers.
 ready() {
 	is_up "$1" || return 1
 	case $1 in

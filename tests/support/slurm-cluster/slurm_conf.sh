@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Part of slurm-cluster.sh: the files that Slurm itself reads.
+# This part of slurm-cluster.sh writes the files that Slurm itself reads.
 # shellcheck disable=SC2034,SC2153,SC2154 # its parts share the variables
 
-# range FIRST LAST: 1 for one number, [1-4] for four.
+# range FIRST LAST: prints 1 for one number, [1-4] for four.
 range() { if (($1 == $2)); then printf '%s' "$1"; else printf '[%s-%s]' "$1" "$2"; fi; }
 
-# Settings of the daemons: their users, their addresses and their directories.
+# slurm_conf_daemons: prints settings of the daemons: their users, their addresses and their directories.
 slurm_conf_daemons() {
 	cat <<-CONF
 		# Written by $PROG.
@@ -38,7 +38,7 @@ slurm_conf_daemons() {
 	[[ -z $SLURM ]] || printf 'PluginDir=%s\n' "$(plugin_directory)"
 }
 
-# plugin_directory: of a release that is not the machine's.
+# plugin_directory: prints the one of a release that is not the machine's.
 plugin_directory() { realpath -- "$SLURM_BIN/../lib/slurm"; }
 
 # Settings of the life of jobs.
@@ -153,9 +153,8 @@ write_slurm_conf() {
 	} >"$DIR/etc/slurm.conf"
 }
 
-# Fake GPUs: character devices that are /dev/null by another name. Slurm takes
-# the number at the end of the name for CUDA_VISIBLE_DEVICES. If mknod is not allowed, links to
-# /dev/null do.
+# Fake GPUs are character devices that are /dev/null by another name. Slurm takes the number at the end of the name for
+# CUDA_VISIBLE_DEVICES. If mknod is not allowed, links to /dev/null do.
 write_gres_conf() {
 	local i
 	{
@@ -171,7 +170,7 @@ write_gres_conf() {
 	done
 }
 
-# The cgroups that --cgroup can use: v1, v2, or none (fails).
+# cgroup_version: prints the cgroups that --cgroup can use, v1 or v2; fails if there are none.
 cgroup_version() {
 	local root=/sys/fs/cgroup
 	if [[ -w $root/memory/cgroup.procs && -w $root/freezer/cgroup.procs ]]; then
@@ -198,8 +197,8 @@ write_cgroup_conf() {
 	} >"$DIR/etc/cgroup.conf"
 }
 
-# pyxis_module: the stand-in as built, or for a release that is not the machine's: Slurm takes a plugin only if its headers
-# had the same version. That one is kept beside the release.
+# pyxis_module: prints the stand-in as built, or for a release that is not the machine's: Slurm takes a plugin only if its
+# headers had the same version. That one is kept beside the release.
 pyxis_module() {
 	local own=$PARTS/../pyxis module
 	[[ -n $SLURM ]] || { printf '%s\n' "$PYXIS" && return; }
@@ -212,7 +211,7 @@ pyxis_module() {
 }
 
 # All of the stand-in is copied: the source tree may be closed to the test user, and a build may replace the plugin.
-# Slurm names a plugin by its file when it complains, so that it has the name of the real one.
+# Slurm names a plugin by its file when it complains, so it has the name of the real one.
 write_plugstack() {
 	local own=$PARTS/../pyxis module
 	if [[ -n $PLUGSTACK ]]; then cp "$PLUGSTACK" "$DIR/etc/plugstack.conf"; else : >"$DIR/etc/plugstack.conf"; fi

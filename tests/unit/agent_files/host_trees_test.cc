@@ -40,7 +40,7 @@ class TestHost : public hosts::LocalHost {
   int commands = 0;
   uint64_t sent_bytes = 0;
   int break_at = 0;  // the how many-th command from now; 0: none
-  // The how many-th command from now goes on there while its connection breaks; 0: none.
+  // The how many-th command from now goes on there while its connection breaks; 0 if none.
   int leave_at = 0;
   std::function<bool()> is_on_its_way;
   std::thread left;

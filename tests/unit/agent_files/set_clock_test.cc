@@ -1,4 +1,5 @@
-// Someone sets the clock of the agent's host: nobody waits longer for files, or less long.
+// Tests that nobody waits longer for files, or less long, if someone sets the clock of the agent's
+// host.
 #include "tests/unit/hosts/set_clock.h"
 
 #include <memory>

@@ -1,4 +1,5 @@
-// The agent's count of leases: from the moment at which it sent the heartbeat that was answered.
+// Tests the agent's count of leases, from the moment at which it sent the heartbeat that was
+// answered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -206,7 +206,7 @@ class CoreHarness {
     return v1::RUN_STATE_UNSPECIFIED;
   }
   bool IsInJournal(uint64_t job) const { return State(job) != v1::RUN_STATE_UNSPECIFIED; }
-  // The agent itself: its journal keeps a run until the backend has forgotten it.
+  // Goes by the agent itself: its journal keeps a run until the backend has forgotten it.
   bool Holds(uint64_t job) const {
     for (const RunHandle& run : core_->AllRuns()) {
       if (run.run_key == Key(job)) return true;

@@ -21,7 +21,8 @@ using testing::HasSubstr;
 constexpr char kKey[] = "k7m2-1-1";
 constexpr char kFault[] = "slurmstepd: Stale file handle\n";
 
-// The backend of one run with many ranks; its files and its results are where the test puts them.
+// Plays the backend of one run with many ranks; its files and its results are where the test puts
+// them.
 class RunWithFiles : public FakeBackend {
  public:
   RunWithFiles(Shared<ClusterState>* cluster, std::string directory, hosts::Host* host)

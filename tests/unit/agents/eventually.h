@@ -9,7 +9,7 @@
 
 namespace muster::agents {
 
-// Long enough for a loaded machine; a test that waits for all of it has failed.
+// This is long enough for a loaded machine; a test that waits for all of it has failed.
 inline constexpr std::chrono::seconds kPatience(60);
 
 template <typename State>

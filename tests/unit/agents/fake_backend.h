@@ -27,7 +27,7 @@ struct ClusterState {
   bool files_hang = false;          // on that host
   bool failures_have_logs = false;  // in which the cause may be
   size_t max_launch_batch = 1;
-  // The answer to each question for usage; none: the cluster is not to be asked.
+  // The answer to each question for usage; none if the cluster is not to be asked.
   std::optional<absl::StatusOr<UsageByRun>> usage;
   size_t max_end_batch = 1;
   absl::Status probe;

@@ -1,4 +1,4 @@
-// A journal as the release with format 1 left it: an agent of machines had these runs of its
+// Holds a journal as the release with format 1 left it: an agent of machines had these runs of its
 // broker, which then went away, until both were killed. `.dump` of sqlite3 wrote it.
 //
 //   1 canceled    2 failed    3 waits    4 runs

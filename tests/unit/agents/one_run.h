@@ -1,4 +1,4 @@
-// The verbs of a backend for one run alone, and the step that only some backends have.
+// Gives the verbs of a backend for one run alone, and the step that only some backends have.
 #ifndef MUSTER_TESTS_UNIT_AGENTS_ONE_RUN_H_
 #define MUSTER_TESTS_UNIT_AGENTS_ONE_RUN_H_
 

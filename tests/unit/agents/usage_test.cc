@@ -25,7 +25,7 @@ class UsageTest : public testing::Test, public CoreHarness {
     usage.mutable_user_cpu_time()->set_seconds(seconds);
     return usage;
   }
-  // A run that has ended; its third event says so.
+  // Ends a run, as its third event says.
   void End(uint64_t job) {
     Have(job);
     Observe(job, v1::RUN_STATE_SUCCEEDED);

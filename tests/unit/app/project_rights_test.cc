@@ -34,7 +34,7 @@
 namespace muster::broker {
 namespace {
 
-// The calls that no job is concerned by; EveryRoleDoesWithEachJobWhatTheTableSays has the others.
+// No job is concerned by these calls; EveryRoleDoesWithEachJobWhatTheTableSays has the others.
 const std::set<std::string_view> kWithoutJob = {
     "FilesService.FindMissingFiles",   "FilesService.UploadFiles",
     "FilesService.DownloadFile",       "ClustersService.ListClusters",

@@ -76,7 +76,7 @@ TEST_F(SubmitJobsTest, AScriptsVariablesMustBeHere) {
   EXPECT_EQ(submitted->responses_size(), 2);
 }
 
-// The task at this place of an array of `count`: 1, 3, 5 ...
+// Returns the task at this place of an array of `count`: 1, 3, 5 ...
 v1::SubmitJobRequest Task(uint32_t place, uint32_t count) {
   v1::SubmitJobRequest request;
   request.mutable_spec()->mutable_command()->set_script("true");

@@ -1,4 +1,4 @@
-// The file of the audit log: what is found when somebody changed it, and when it was cut.
+// Tests the file of the audit log: what is found when somebody changed it, and when it was cut.
 #include "broker/audit/audit_file.h"
 
 #include <gmock/gmock.h>

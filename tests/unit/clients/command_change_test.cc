@@ -1,4 +1,4 @@
-// Verbs that change jobs against a fake broker: what they send, print and exit with.
+// Tests verbs that change jobs against a fake broker: what they send, print and exit with.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

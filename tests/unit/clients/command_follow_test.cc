@@ -1,5 +1,5 @@
-// The muster binary against a fake broker: verbs that wait for a job and follow its log and its
-// events.
+// Tests the muster binary against a fake broker: verbs that wait for a job and follow its log and
+// its events.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -217,14 +217,15 @@ TEST_F(CommandTest, AChangeOfAJobIsNoWordFromItsCluster) {
   std::atomic<int> looks = 0;
   broker_.get_job = [&](const auto&) -> absl::StatusOr<v1::GetJobResponse> {
     v1::GetJobResponse response;
-    // One for whether it is a task of an array, and one for each of the first two changes.
+    // One question asks whether it is a task of an array, and one follows each of the first two
+    // changes.
     *response.mutable_job() =
         ++looks <= 3 ? NoWordOf(job_) : JobInState(42, v1::JOB_STATE_SUCCEEDED);
     return response;
   };
   broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
     write(Step(42, 1, v1::JOB_STATE_RUNNING));
-    // The user's: a label, say.
+    // The user has changed something, a label, say.
     write(Step(42, 2, v1::JOB_STATE_RUNNING));
     write(Step(42, 3, v1::JOB_STATE_SUCCEEDED));
     return absl::OkStatus();

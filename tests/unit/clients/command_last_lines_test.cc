@@ -1,4 +1,4 @@
-// The muster binary against a fake broker: the last lines of a job that failed.
+// Tests the muster binary against a fake broker: the last lines of a job that failed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The muster binary against a fake broker: logs.
+// Tests the muster binary against a fake broker: logs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -343,7 +343,7 @@ TEST_F(SlurmVerbsTest, MusterWaitsForEndsWhereSlurmCannot) {
     if (request.name() == "kube") response.mutable_cluster()->set_kind(v1::CLUSTER_KIND_KUBERNETES);
     return response;
   };
-  // "8 SUCCEEDED": what depends_on has; else what the command says.
+  // Returns "8 SUCCEEDED" as depends_on has it, or what the command says.
   const auto sent_for = [&](const std::string& dependency) {
     submitted_.clear();
     const Outcome outcome = Run({"sbatch", "-d", dependency, script});

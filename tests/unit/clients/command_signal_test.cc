@@ -37,7 +37,7 @@ class SignalVerbsTest : public SlurmVerbsTest {
     };
   }
 
-  // "USR1 COMMAND 7": the last request in words; empty: there was none.
+  // Returns "USR1 COMMAND 7", the last request in words; empty if there was none.
   std::string Asked() {
     if (requests_.empty()) return "";
     const v1::SignalJobsRequest& request = requests_.back();

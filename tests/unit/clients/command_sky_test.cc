@@ -30,8 +30,8 @@ using ::testing::StartsWith;
 
 std::string OwnName() { return getpwuid(geteuid())->pw_name; }
 
-// Clusters "box" and "lab". On box: 1, which ran; 2, which runs; 3 of bob's, which runs; 4, which
-// waits for it in the broker.
+// Clusters "box" and "lab". There are four on box: 1, which ran; 2, which runs; 3 of bob's, which
+// runs; 4, which waits for it in the broker.
 class SkyTest : public CommandTest {
  protected:
   SkyTest() {

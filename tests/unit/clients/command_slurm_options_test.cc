@@ -1,4 +1,4 @@
-// The options, variables and columns that users of squeue, scancel and sacct know, against a
+// Tests the options, variables and columns that users of squeue, scancel and sacct know, against a
 // fake broker.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The muster binary against a fake broker: what it sends, what it prints where, and how it exits.
-// Verbs that wait and follow are in command_follow_test.cc.
+// Tests the muster binary against a fake broker: what it sends, what it prints where, and how it
+// exits. Verbs that wait and follow are in command_follow_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-// A broker that answers as a test tells it to, over real gRPC on a Unix socket.
+// Plays a broker that answers as a test tells it to, over real gRPC on a Unix socket.
 #ifndef MUSTER_TESTS_UNIT_CLIENTS_FAKE_BROKER_H_
 #define MUSTER_TESTS_UNIT_CLIENTS_FAKE_BROKER_H_
 
@@ -66,7 +66,7 @@ class FakeBroker {
   FakeBroker();
   ~FakeBroker();
 
-  // "unix:PATH" in a directory of its own.
+  // Returns "unix:PATH" in a directory of its own.
   std::string address() const;
   // Ends it with all its streams, and starts it again on the same socket.
   void Stop();

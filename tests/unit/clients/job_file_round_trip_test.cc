@@ -131,7 +131,7 @@ TEST_P(JobFileFromJson, GivesTheSpecThatWasPrinted) {
     ExpectGives(json, kept);
 }
 
-// The form that any protobuf library writes: names in camelCase, 64-bit numbers as texts.
+// Writes the form that any protobuf library writes: names in camelCase, 64-bit numbers as texts.
 std::string CanonicalJson(const v1::JobSpec& spec) {
   std::string json;
   EXPECT_TRUE(google::protobuf::util::MessageToJsonString(spec, &json).ok());

@@ -94,7 +94,7 @@ TEST_F(DeviceLogin, AsksAtThePaceOfTheProviderUntilThePersonIsDone) {
   EXPECT_EQ(login->refresh_token, "r2");
   EXPECT_EQ(shown_.code, "ABCD");
   EXPECT_EQ(shown_.url, "https://id.example/go");
-  // Five seconds unless the provider says; "slow_down" adds five for good.
+  // A wait is five seconds unless the provider says; "slow_down" adds five for good.
   EXPECT_THAT(waits_, ElementsAre(5, 5, 10, 10));
 }
 

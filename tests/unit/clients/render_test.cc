@@ -379,7 +379,7 @@ TEST(Yaml, IsReadBackAsWritten) {
   }
 }
 
-// The error of a submit that each of so many clusters refuses for a reason of its own.
+// Returns the error of a submit that each of so many clusters refuses for a reason of its own.
 absl::Status CannotBePlaced(int clusters) {
   std::vector<v1::StateReason> lacks;
   for (int i = 0; i < clusters; ++i) {

@@ -17,7 +17,7 @@ using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 using namespace std::string_literals;
 
-// A login node's: what a user has set, what a module system has, and what should stay.
+// A login node has these: what a user has set, what a module system has, and what should stay.
 const std::map<std::string, std::string> kLoginShell = {
     {"BASH_FUNC_module%%", "() {  echo 1\n}"},
     {"HF_TOKEN", "hf_1"},

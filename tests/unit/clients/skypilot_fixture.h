@@ -23,7 +23,7 @@ inline std::string MessageOf(const absl::Status& status) {
   return std::string(ToStd(status.message()));
 }
 
-// A text and its result: the jobs, or the first error, or how the test is wrong.
+// Holds a text and its result: the jobs, or the first error, or how the test is wrong.
 struct Row {
   const char* name;
   const char* yaml;

@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
             "resources { gpus { type: 'h100' count_millis: 1000 } }"},
         Row{"BlanksAreNotTrimmed", "accelerators: ' H100'",
             "t.yaml:4:17: |does not name a type of GPU"},
-        // A regular expression for SkyPilot; a name here.
+        // This is a regular expression for SkyPilot, and a name here.
         Row{"NoPattern", "accelerators: 'H.*'", "t.yaml:4:17: |does not name a type of GPU"},
         Row{"Tpu", "accelerators: tpu-v5e-8",
             "resources { gpus { type: 'tpu-v5e-8' count_millis: 1000 } }"}),

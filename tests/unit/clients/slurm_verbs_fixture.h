@@ -12,7 +12,7 @@
 
 namespace muster::cli {
 
-// Two jobs on a Slurm cluster "lab" with the partitions gpu and cpu, of the users ada and bob.
+// Sets up two jobs on a Slurm cluster "lab" with partitions gpu and cpu, of ada and bob.
 class SlurmVerbsTest : public CommandTest {
  protected:
   SlurmVerbsTest() {

@@ -1,4 +1,4 @@
-// A fake broker that keeps files, and a directory of the test's own that is the command's.
+// Sets up a fake broker that keeps files, and a directory of the test's own that is the command's.
 #ifndef MUSTER_TESTS_UNIT_CLIENTS_UPLOAD_FIXTURE_H_
 #define MUSTER_TESTS_UNIT_CLIENTS_UPLOAD_FIXTURE_H_
 

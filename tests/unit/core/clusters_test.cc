@@ -1,4 +1,4 @@
-// Lists of clusters: what is asked for, and no more.
+// Tests lists of clusters: what is asked for, and no more.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// A core with a store behind it, driven by hand: each call is one batch, its changes are committed,
+// Drives a core with a store behind it by hand: each call is one batch, its changes are committed,
 // its effects collected, and the core's invariants checked.
 #ifndef MUSTER_TESTS_UNIT_CORE_CORE_FIXTURE_H_
 #define MUSTER_TESTS_UNIT_CORE_CORE_FIXTURE_H_
@@ -49,7 +49,7 @@ class CoreTest : public ::testing::Test {
   // Drops the core and starts another from what was committed.
   void Restart();
   void Restart(Options options);
-  // From now on clusters get all jobs that fit, whether or not they have room for them.
+  // Gives clusters all jobs that fit from now on, whether or not they have room for them.
   void LetAllWaitOnClusters();
 
   // ---- inputs; each is followed by a placement round
@@ -123,7 +123,7 @@ class CoreTest : public ::testing::Test {
 
 // The answer as a client gets it.
 absl::StatusOr<v1::SubmitJobsResponse> ResultOf(const SubmitReply& reply);
-// The reason in the status's ErrorInfo; empty if it has none.
+// Returns the reason in the status's ErrorInfo; empty if it has none.
 std::string ReasonOf(const absl::Status& status);
 // Makes a reason with these words.
 v1::StateReason Reason(const std::string& words);

@@ -1,4 +1,4 @@
-// Clusters that are lost: leases, and the jobs that fail over.
+// Tests clusters that are lost: leases, and the jobs that fail over.
 #include "broker/core/leases.h"
 
 #include <gmock/gmock.h>

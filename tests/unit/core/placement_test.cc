@@ -1,4 +1,4 @@
-// The choice of a cluster: the one where the job is expected to start first.
+// Tests the choice of a cluster: the one where the job is expected to start first.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Quotas: no commit exceeds one, and whoever waits for one keeps nobody else waiting.
+// Tests quotas: no commit exceeds one, and whoever waits for one keeps nobody else waiting.
 #include <fmt/format.h>
 
 #include <string>

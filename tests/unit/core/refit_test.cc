@@ -1,4 +1,5 @@
-// Inventories change while many different jobs wait: groups are held against them again in slices.
+// Tests that inventories change while many different jobs wait: groups are held against them again
+// in slices.
 #include <fmt/format.h>
 
 #include <algorithm>

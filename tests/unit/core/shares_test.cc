@@ -1,5 +1,5 @@
-// Fair shares: the order of service against a chooser that compares everything with everything, and
-// what projects get in the long run.
+// Tests fair shares: the order of service against a chooser that compares everything with
+// everything, and what projects get in the long run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -151,7 +151,7 @@ class World {
     core_ = std::make_unique<Core>(options, std::move(restored));
   }
 
-  // Each assignment, in order: job, cluster.
+  // Lists each assignment, in order: job, cluster.
   using Assigned = std::vector<std::pair<uint64_t, std::string>>;
   Assigned Do(Input input) {
     Output out;
@@ -224,8 +224,8 @@ contract::ProjectShares RandomShares(std::mt19937_64& random) {
   return shares;
 }
 
-// One world of a few jobs: each assignment must be one that the chooser would make, and what it
-// leaves must be what nobody may have.
+// Runs one world of a few jobs: each assignment must be one that the chooser would make, and what
+// it leaves must be what nobody may have.
 class SmallWorld {
  public:
   explicit SmallWorld(uint64_t seed)

@@ -46,7 +46,7 @@ class WaitingTreeTest : public ::testing::Test {
     });
     return found;
   }
-  // The list of the project that is served next; null: none waits.
+  // Returns the list of the project that is served next; null if none waits.
   const ProjectQueue::List* FirstOf(const ClusterSet& fits) const {
     const ProjectQueue* first = nullptr;
     for (const auto& [name, project] : LaneOf(fits)->projects) {

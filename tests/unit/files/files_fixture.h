@@ -1,4 +1,4 @@
-// A store of files in a directory of its own, with a clock that the test moves.
+// Sets up a store of files in a directory of its own, with a clock that the test moves.
 #ifndef MUSTER_TESTS_UNIT_FILES_FILES_FIXTURE_H_
 #define MUSTER_TESTS_UNIT_FILES_FILES_FIXTURE_H_
 

@@ -1,4 +1,4 @@
-// LocalHost::Run against real programs.
+// Tests LocalHost::Run against real programs.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 class ApiTest : public ::testing::Test {
  protected:
-  // Answers in turn; the last one goes on.
+  // Answers in turn, and goes on with the last one.
   void Script(std::vector<ScriptedReply> replies) {
     server_ = std::make_unique<ScriptedServer>([this, replies](const ScriptedRequest& request) {
       const std::lock_guard lock(mutex_);

@@ -30,7 +30,7 @@ TEST_F(BackendJudgeTest, APlanIsTriedOnTheApiServerAndAnInventoryWritesNothing) 
   EXPECT_THAT(tried.front(), HasSubstr("dryRun=All"));
 }
 
-// The words of a check; empty: there is none of the subject.
+// Returns the words of a check; empty if there is none of the subject.
 std::string SeenOf(const v1::JobPlan& plan, const std::string& subject) {
   for (const v1::ClusterCheck& check : plan.checks()) {
     if (check.subject() == subject) return check.seen();

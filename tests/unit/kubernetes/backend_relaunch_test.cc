@@ -17,8 +17,8 @@ constexpr char kIsThere[] = R"({"kind": "Status", "reason": "AlreadyExists"})";
 
 class BackendRelaunchTest : public BackendHoldTest {
  protected:
-  // A launch whose Secret goes out over a kept connection, which breaks then; what is sent anew,
-  // and once more, is answered so.
+  // Makes a launch whose Secret goes out over a kept connection, which breaks then; what is sent
+  // anew, and once more, is answered so.
   agents::LaunchOutcome LaunchWhileAKeptConnectionBreaks(
       const std::vector<ScriptedReply>& answers) {
     size_t posts = 0;

@@ -229,7 +229,7 @@ TEST(KubernetesChecksTest, APullSecretIsThereForItsRegistriesOrCannotBeRead) {
   const auto judge = [](absl::StatusOr<Json> secret) {
     return Line([&](auto* checks) { JudgePullSecret("pull", "lab", secret, checks); });
   };
-  // {"auths":{"nvcr.io":{"password":"hidden"}}}
+  // It holds {"auths":{"nvcr.io":{"password":"hidden"}}}.
   const Json secret = {
       {"type", "kubernetes.io/dockerconfigjson"},
       {"data",

@@ -11,7 +11,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// A pod of the Job "j" whose container main has ended with that code and last message.
+// Makes a pod of the Job "j" whose container main has ended with that code and last message.
 PodObject EndedPod(int code, const std::string& message) {
   Json pod = Json::parse(R"({
     "metadata": {"name": "k7m2-42-1-0", "uid": "p", "ownerReferences": [{"kind": "Job", "uid": "j"}]},

@@ -1,4 +1,5 @@
-// The room in the API server for the files that jobs bring along, and the jobs that wait for it.
+// Tests the room in the API server for the files that jobs bring along, and the jobs that wait for
+// it.
 #include "agents/kubernetes/file_room.h"
 
 #include "agents/files/job_files.h"

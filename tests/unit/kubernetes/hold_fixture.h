@@ -133,7 +133,7 @@ class BackendHoldTest : public ScriptedClusterTest {
     }
     return changes;
   }
-  // The reason at the first look at which it has such words, or at the last of 20 s.
+  // Returns the reason at the first look at which it has such words, or at the last of 20 s.
   std::string AwaitReason(const agents::RunHandle& run, const std::string& words) {
     std::string reason;
     const absl::Time end = absl::Now() + absl::Seconds(20);

@@ -39,7 +39,7 @@ class InClusterTest : public ::testing::Test {
     }
   }
 
-  // null: it is not set.
+  // A null `value` means that it is not set.
   void Set(const std::string& name, const char* value) {
     const char* before = std::getenv(name.c_str());
     before_.try_emplace(name,

@@ -145,7 +145,7 @@ TEST(KueueTest, AGangSchedulerThatIsNotThereIsRefusedByItsField) {
               AllOf(HasSubstr("kubernetes.gang is volcano"), HasSubstr("no Volcano")));
 }
 
-// A server whose groups a test changes, and what is learnt of them by a clock of the test's own.
+// Plays a server whose groups a test changes, and learns of them by a clock of the test's own.
 class QueueViewTest : public testing::Test {
  protected:
   void SetGroups(const std::vector<std::string>& names) {

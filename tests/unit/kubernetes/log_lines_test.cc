@@ -10,7 +10,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// "2026-11-21T14:53:20.000000007Z " for 7.
+// Returns "2026-11-21T14:53:20.000000007Z " for 7.
 std::string Stamp(int nanos, int second = 20) {
   return fmt::format("2026-11-21T14:53:{:02}.{:09}Z ", second, nanos);
 }
@@ -145,8 +145,7 @@ TEST(LogLinesTest, WhatTheNodeSaysInsteadOfALogIsNoOutput) {
   }
 }
 
-// The words with which a kubelet ends a log, by the sources of Kubernetes 1.36, containerd and
-// CRI-O.
+// A kubelet ends a log with these words, by the sources of Kubernetes 1.36, containerd and CRI-O.
 constexpr const char* kEndsOfLogs[] = {
     "failed to try resolving symlinks in path \"/var/log/a\": lstat: no such file or directory",
     "failed to open log file \"/var/log/pods/a\": no such file or directory",

@@ -52,7 +52,7 @@ inline RunObjects Make(const agent::v1::Assignment& assignment,
 inline Json PodOf(const RunObjects& objects) { return At(objects.job, "spec/template/spec"); }
 inline Json MainOf(const RunObjects& objects) { return PodOf(objects).at("containers").at(0); }
 
-// "FIELD: why" of the error.
+// Returns "FIELD: why" of the error.
 inline std::string RefusalOf(const agent::v1::Assignment& assignment,
                              const KubernetesConfig& config = MakeConfig()) {
   const absl::Status status = MakeObjects(assignment, config, "runs").status();

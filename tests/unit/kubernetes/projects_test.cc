@@ -30,7 +30,7 @@ std::string FaultOf(const std::string& text) {
   return std::string(ToStd(ProjectMap::Parse(text, "F").status().message()));
 }
 
-// "FIELD: why".
+// Returns "FIELD: why".
 std::string WhyNotPlaced(const agent::v1::Assignment& assignment, const KubernetesConfig& config) {
   const absl::Status status = InProject(assignment, config).status();
   const auto bad = contract::GetBadRequest(status);

@@ -23,8 +23,8 @@ class ScriptedClusterTest : public testing::Test {
  protected:
   using Answerer = std::function<std::optional<ScriptedReply>(const ScriptedRequest&)>;
 
-  // Answers requests with the help of a test's locals: asked even before answer_first_ as long as
-  // this lives, and nobody asks any more when they go. Ends the backend, too.
+  // Answers requests with the help of a test's locals: it is asked even before answer_first_ as
+  // long as this lives, and nobody asks any more when they go. Ends the backend, too.
   class [[nodiscard]] Meanwhile {
    public:
     Meanwhile(ScriptedClusterTest* test, Answerer answer) : test_(test) {

@@ -14,7 +14,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// Reads one request from the connection, and keeps what follows it; nothing: the connection is
+// Reads one request from the connection, and keeps what follows it; nothing if the connection is
 // over.
 std::optional<ScriptedRequest> ReadRequest(int fd, std::string* buffer) {
   const auto more = [&] {

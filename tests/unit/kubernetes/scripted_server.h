@@ -1,5 +1,5 @@
-// An HTTP/1.1 server on this machine that answers as a test tells it to: for faults that a real API
-// server does not have when a test wants them.
+// Plays an HTTP/1.1 server on this machine that answers as a test tells it to, for faults that a
+// real API server does not have when a test wants them.
 #ifndef MUSTER_TESTS_UNIT_KUBERNETES_SCRIPTED_SERVER_H_
 #define MUSTER_TESTS_UNIT_KUBERNETES_SCRIPTED_SERVER_H_
 

@@ -109,7 +109,7 @@ class StartScriptTest : public testing::TestWithParam<std::vector<std::string>> 
   std::string Out() const { return ReadAll(directory_ + "/out"); }
   std::string Err() const { return ReadAll(directory_ + "/err"); }
   std::string LastWords() const { return ReadAll(directory_ + "/last"); }
-  // The one record, in words; what else is in the last message has to be nothing.
+  // Returns the one record, in words; what else is in the last message has to be nothing.
   std::string Told(EndRecord* record = nullptr) const {
     std::string message = LastWords();
     const std::vector<EndRecord> records = TakeEndRecords(seal_, &message);

@@ -96,7 +96,7 @@ TEST(KubernetesVerdictTest, TheMemoryLimitThatWasReachedIsNamed) {
               HasSubstr("used more memory than it had: its memory limit of 1Gi: exit code 137"));
 }
 
-// A pod that its kubelet has ended at the deadline; `state` is its program's.
+// Makes a pod that its kubelet has ended at the deadline; `state` is its program's.
 World OverdueWorld(const std::string& state, const std::string& container = "main") {
   return World()
       .Job("Failed", "PodFailurePolicy", "Container main for pod lab/k7m2-42-1-0 failed")

@@ -46,8 +46,8 @@ class BackendTest : public ::testing::Test {
   agents::LaunchOutcome Launch(const std::string& run_key, const v1::JobSpec& spec);
   void Cancel(const std::string& run_key);
 
-  // The first observation of the run that satisfies the condition; a test failure if none does in
-  // time.
+  // Returns the first observation of the run that satisfies the condition; a test failure if none
+  // does in time.
   agents::Observation Await(const std::string& run_key,
                             const std::function<bool(const agents::Observation&)>& condition);
   agents::Observation AwaitState(const std::string& run_key, v1::RunState state);
@@ -58,7 +58,7 @@ class BackendTest : public ::testing::Test {
 
   std::string RunDir(const std::string& run_key) const { return dir_ / ("runs/" + run_key); }
   std::string Stdout(const std::string& run_key) const;
-  // A named pipe; a script that does `cat GATE` waits there for Open.
+  // Makes a named pipe; a script that does `cat GATE` waits there for Open.
   std::string Gate(const std::string& name);
   static void Open(const std::string& gate);
 

@@ -48,7 +48,7 @@ TEST(RunBookkeeping, RecordsThatWereNeverFinishedGoWithItAndNoFileOfTheUsers) {
 // A docker that fails to remove anything, as its older versions do what is not there.
 class RemoveContainersTest : public ::testing::Test {
  protected:
-  // `listing`: what it does to list containers.
+  // `listing` is what it does to list containers.
   void SetUpTool(const std::string& listing) {
     hosts::LocalHost host;
     ASSERT_TRUE(host.WriteFile(dir_ / "docker",

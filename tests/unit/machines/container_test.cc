@@ -236,8 +236,8 @@ TEST_P(FakeToolTest, ACancelEndsTheProgram) {
   ASSERT_TRUE(AwaitFile(RunDir(run_key) + "/ready"));
   Cancel(run_key);
   EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
-  // Twice, if the tool's signal and the group's come one right after the other: a real tool's
-  // program is in no group of the supervisor's.
+  // It comes twice if the tool's signal and the group's come one right after the other: a real
+  // tool's program is in no group of the supervisor's.
   EXPECT_THAT(Stdout(run_key), StartsWith("took leave\n"));
 }
 

@@ -19,7 +19,8 @@ using Proof = agents::FenceOutcome::Kind;
 
 class FenceRunTest : public ::testing::Test {
  protected:
-  // A run that a launch has written down, and that is in no queue: the agent was killed then.
+  // Writes a run that a launch has written down, and that is in no queue, because the agent was
+  // killed then.
   void Write() {
     RunSpec spec;
     spec.run_key = "k7m2-1-1";

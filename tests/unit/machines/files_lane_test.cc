@@ -133,7 +133,7 @@ TEST_F(FilesLaneTest, WhatIsDroppedInItsTurnIsPutNowhereAndNotToldOf) {
   AwaitBegin("a");
   lane_->Drop(a);
   Hang("");
-  // The same run once more: its news belong to the new ticket.
+  // The same run comes once more, and its news belong to the new ticket.
   const uint64_t again = Add("a");
   EXPECT_EQ(NextNews().ticket, again);
   lane_.reset();

@@ -89,7 +89,7 @@ TEST(ImageTroubleTest, ARunWhoseRegistryDoesNotAnswerIsFollowedByAnotherOne) {
         .end = ExitRecord::End::kNotStarted, .step = ExitRecord::Step::kImage, .path = words};
     return *EndVerdict({.run_key = "k-1-1", .hostname = "box", .now = absl::Now()}, exit).failure;
   };
-  // The same as on Slurm and Kubernetes: clients tell the two by `retriable`.
+  // This is the same as on Slurm and Kubernetes: clients tell the two by `retriable`.
   EXPECT_EQ(end(kPassing[0]).failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_TRUE(end(kPassing[0]).retriable());
   EXPECT_EQ(end(kFinal[0]).failure_class(), v1::FAILURE_CLASS_IMAGE);

@@ -1,6 +1,6 @@
-// Limits of memory and cores: on the kernel's own control groups where this machine lets the tests
-// make some, and on a directory that plays cgroup v2, whose controllers a machine with cgroup v1
-// does not have.
+// Tests limits of memory and cores: on the kernel's own control groups where this machine lets the
+// tests make some, and on a directory that plays cgroup v2, whose controllers a machine with cgroup
+// v1 does not have.
 #include <signal.h>
 #include <unistd.h>
 

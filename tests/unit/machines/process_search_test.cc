@@ -15,7 +15,8 @@
 namespace muster::machines {
 namespace {
 
-// A process that has the words of a run's supervisor, as the user that it names, until it is gone.
+// Plays a process that has the words of a run's supervisor, as the user that it names, until it is
+// gone.
 class LooksLikeASupervisor {
  public:
   LooksLikeASupervisor(const std::string& directory, const std::string& user) {

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 class RestartTest : public BackendTest {
  protected:
-  // A run with a claim of that process and no exit record, as an earlier agent left it.
+  // Plants a run with a claim of that process and no exit record, as an earlier agent left it.
   std::string Plant(const ProcessId& owner) {
     const std::string run_key = Submit(Program({"true"}));
     AwaitEnd(run_key);

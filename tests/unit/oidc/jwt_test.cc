@@ -110,7 +110,7 @@ TEST_F(Jwt, RefusesEveryAlgorithmButTheTwo) {
   EXPECT_EQ(FaultOf(rsa().Token(header.dump(), Claims().dump())), "jwt_algorithm");
 }
 
-// The public key as the secret of a code: a library that lets the token choose takes it.
+// The public key is the secret of a code here: a library that lets the token choose takes it.
 TEST_F(Jwt, RefusesACodeMadeWithThePublicKey) {
   for (const char* algorithm : {"HS256", "RS256", "ES256"}) {
     const std::string text =

@@ -1,4 +1,4 @@
-// The audit log of a whole broker: which calls leave a record, and what is in it.
+// Tests the audit log of a whole broker: which calls leave a record, and what is in it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The broker as a whole: where it listens, who connects, how it stops.
+// Tests the broker as a whole: where it listens, who connects, how it stops.
 #include <gmock/gmock.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <gtest/gtest.h>

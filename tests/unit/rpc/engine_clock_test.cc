@@ -4,7 +4,7 @@
 namespace muster::broker {
 namespace {
 
-// The parameter: by how many hours the wall clock is set while an agent is connected.
+// The parameter says by how many hours the wall clock is set while an agent is connected.
 class SetClockTest : public EngineTest, public ::testing::WithParamInterface<int> {};
 
 TEST_P(SetClockTest, AgentsAreSilentAfterThePassedTimeAndNotForTheSetClock) {
@@ -17,7 +17,7 @@ TEST_P(SetClockTest, AgentsAreSilentAfterThePassedTimeAndNotForTheSetClock) {
   clock_.Advance(absl::Seconds(10));
   EXPECT_EQ(StateOfCluster(), v1::CLUSTER_STATE_CONNECTED);
 
-  // No input wakes the core from here on: the engine's own ticks must find out.
+  // No input wakes the core from here on, so the engine's own ticks must find out.
   clock_.Advance(absl::Seconds(10));
   ASSERT_EQ(closed.wait_for(kPatience), std::future_status::ready) << "the ticks go on";
   EXPECT_EQ(closed.get().code(), absl::StatusCode::kDeadlineExceeded);

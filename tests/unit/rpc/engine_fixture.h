@@ -1,4 +1,4 @@
-// An engine without gRPC, on a memory store, whose clock is the test's, and one connected agent.
+// Sets up an engine without gRPC, on a memory store, by the test's clock, and an agent.
 #ifndef MUSTER_TESTS_UNIT_RPC_ENGINE_FIXTURE_H_
 #define MUSTER_TESTS_UNIT_RPC_ENGINE_FIXTURE_H_
 

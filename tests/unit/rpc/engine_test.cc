@@ -1,5 +1,5 @@
-// The parts of the engine that are worth a test of their own: the inbox, the committer, the cache
-// of specs.
+// Tests the parts of the engine that are worth a test of their own: the inbox, the committer, the
+// cache of specs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Files of runs: what the broker asks the run's agent, and when it stops waiting for it.
+// Tests files of runs: what the broker asks the run's agent, and when it stops waiting for it.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// A whole broker in this process, on a memory store and a Unix socket of its own, and the other
-// ends of its streams: clients through real gRPC, agents that do what the test says.
+// Sets up a whole broker in this process, on a memory store and a Unix socket of its own, and the
+// other ends of its streams: clients through real gRPC, agents that do what the test says.
 #ifndef MUSTER_TESTS_UNIT_RPC_HARNESS_H_
 #define MUSTER_TESTS_UNIT_RPC_HARNESS_H_
 
@@ -56,8 +56,8 @@ class GatedStore : public store::MemoryStore {
   std::atomic<bool> reads_of_many_fail_ = false;
 };
 
-// The context of a call: long enough for the slowest machine, short enough to fail a test that
-// hangs.
+// Returns the context of a call, long enough for the slowest machine, short enough to fail a test
+// that hangs.
 std::unique_ptr<grpc::ClientContext> Call(int seconds = 60);
 
 // A store of files as a broker takes it.
@@ -114,7 +114,7 @@ class FakeAgent {
   // Sends the hello, after `adjust`, and reads the welcome. False: the broker ended the stream, see
   // Finish.
   bool Connect(std::function<void(agent::v1::AgentHello&)> adjust = nullptr);
-  // The next message; nullopt: the stream has ended.
+  // Returns the next message; nullopt if the stream has ended.
   std::optional<agent::v1::ConnectResponse> Read();
   // Reads until `count` assignments have come.
   std::vector<agent::v1::Assignment> ReadAssignments(int count);

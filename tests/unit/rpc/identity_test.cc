@@ -1,4 +1,5 @@
-// Who asks: every call of every service with every role, and credentials that are not accepted.
+// Tests who asks: every call of every service with every role, and credentials that are not
+// accepted.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>

@@ -213,7 +213,8 @@ TEST(Questions, APlanForAClusterThatHasAllTheRunsThatItTakesHasNoEstimate) {
   }
 }
 
-// An agent of a Kubernetes cluster whose pool takes no jobs; an empty state: it has no nodes.
+// Connects an agent of a Kubernetes cluster whose pool takes no jobs; with an empty state it has no
+// nodes.
 void ConnectShut(const std::string& state, const v1::ClusterIssue& issue, FakeAgent* agent) {
   ASSERT_TRUE(agent->Connect([&](agent::v1::AgentHello& hello) {
     hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);

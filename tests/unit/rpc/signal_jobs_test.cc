@@ -1,4 +1,4 @@
-// Signals to running jobs: what the broker asks the agents of their clusters.
+// Tests signals to running jobs: what the broker asks the agents of their clusters.
 #include "broker/app/signal_jobs.h"
 
 #include <gmock/gmock.h>

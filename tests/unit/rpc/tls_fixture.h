@@ -1,4 +1,4 @@
-// A broker with a network listener, and callers who come over it with this or that credential.
+// Sets up a broker with a network listener, and callers with this or that credential.
 #ifndef MUSTER_TESTS_UNIT_RPC_TLS_FIXTURE_H_
 #define MUSTER_TESTS_UNIT_RPC_TLS_FIXTURE_H_
 

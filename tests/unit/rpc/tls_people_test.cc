@@ -1,4 +1,4 @@
-// People over the network: every call with every credential.
+// Tests people over the network: every call with every credential.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>

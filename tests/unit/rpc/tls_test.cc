@@ -1,4 +1,4 @@
-// The network listener: who may call what over TLS.
+// Tests the network listener: who may call what over TLS.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>

@@ -214,7 +214,7 @@ TEST_F(SecretsTest, ARotationThatIsKilledAnywhereLosesNothing) {
   for (int i = 0; i < kSecrets; ++i) Set(id(i), std::string(2000, 'v') + std::to_string(i));
   secrets_.reset();
   size_t with_two_keys = 0;
-  // The blows fall on all parts of a rotation: each child rotates until it is killed.
+  // The blows fall on all parts of a rotation, because each child rotates until it is killed.
   for (int blow = 0; blow < 60; ++blow) {
     const pid_t child = fork();
     if (child == 0) {

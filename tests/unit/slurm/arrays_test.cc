@@ -380,8 +380,8 @@ TEST_F(ArraysTest, AnIdThatTheClusterDoesNotHaveCannotWaitForTheSameTask) {
   EXPECT_THAT(Submitted(), IsEmpty());
 }
 
-// squeue has forgotten the array while nobody looked. sacct: as of Slurm 24.11, whose line about
-// the tasks that it did not tell apart has those that were started since, too.
+// squeue has forgotten the array while nobody looked. sacct answers as of Slurm 24.11, whose line
+// about the tasks that it did not tell apart has those that were started since, too.
 TEST_F(ArraysTest, ALateLookFindsTheTasksOfARestThatWasCanceled) {
   const auto outcomes = Launch(ArrayWith({5, 7, 9, 11}, 4));
   const std::string name = NameOfArray();

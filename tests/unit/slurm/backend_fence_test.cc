@@ -1,5 +1,5 @@
-// Proofs that nothing of a run lives on the cluster, and that nothing ever will. Slurm's commands
-// are scripts.
+// Tests proofs that nothing of a run lives on the cluster, and that nothing ever will. Slurm's
+// commands are scripts.
 #include <filesystem>
 #include <fstream>
 #include <memory>

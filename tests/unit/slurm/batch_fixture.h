@@ -80,7 +80,7 @@ class BatchScriptTest : public ::testing::Test {
     Prepare(spec);
     return End();
   }
-  // A command in Slurm's place: a shell script, found before the real one.
+  // Adds a command in Slurm's place: a shell script, found before the real one.
   void AddCommand(const std::string& name, const std::string& script) {
     const std::string path = root_ + "/bin/" + name;
     std::filesystem::create_directories(root_ + "/bin");

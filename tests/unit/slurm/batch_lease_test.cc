@@ -1,4 +1,4 @@
-// Leases in batch.sh: what is started, what is stopped, and what the record says.
+// Tests leases in batch.sh: what is started, what is stopped, and what the record says.
 #include <signal.h>
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-// A user's own batch script in batch.sh: its files, and what it finds in its environment.
+// Tests a user's own batch script in batch.sh: its files, and what it finds in its environment.
 #include "contract/task_array.h"
 #include "tests/unit/slurm/batch_fixture.h"
 

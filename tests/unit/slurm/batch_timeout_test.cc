@@ -1,4 +1,4 @@
-// slurm.timeout in batch.sh: what is stopped, what is requeued, and what the record says.
+// Tests slurm.timeout in batch.sh: what is stopped, what is requeued, and what the record says.
 #include <signal.h>
 
 #include "tests/unit/slurm/batch_fixture.h"
@@ -11,7 +11,7 @@ using Problem = ExitRecord::Problem;
 
 class BatchTimeoutTest : public BatchScriptTest {
  protected:
-  // A run that may last a second; "requeue" below says what becomes of it then.
+  // Makes a run that may last a second; "requeue" below says what becomes of it then.
   static v1::JobSpec Spec(const std::string& script, bool requeue) {
     v1::JobSpec spec;
     spec.mutable_command()->set_script(script);

@@ -49,7 +49,7 @@ TEST(ParseHistoryTest, TasksOfAnArrayHaveARowEachAlsoThoseOnOneLine) {
   EXPECT_EQ((*rows)[4].state.phase, JobPhase::kPending);
 }
 
-// As sacct of Slurm 22.05 and 24.11 prints the canceled rest of an array; 24.11 keeps in it the
+// sacct of Slurm 22.05 and 24.11 prints the canceled rest of an array so; 24.11 keeps in it the
 // tasks that were started.
 TEST(ParseHistoryTest, TheRestOfAnArrayIsReadAndATasksOwnLineCounts) {
   const std::string rest =

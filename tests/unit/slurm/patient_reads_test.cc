@@ -26,7 +26,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Short: the host hangs until the test is over.
+// This is short, because the host hangs until the test is over.
 constexpr absl::Duration kPatience = absl::Milliseconds(50);
 
 using Hangs = agents::Shared<bool>;
@@ -94,7 +94,7 @@ TEST(RecordWatcherTest, EndsWhileItsFileServerHangs) {
 
 class HangingRecordsTest : public StubCommandsTest {
  protected:
-  // Two runs: Slurm's job 1 runs, job 2 has ended.
+  // There are two runs: Slurm's job 1 runs, job 2 has ended.
   HangingRecordsTest() {
     std::string rows;
     for (const auto& [job, state] : {std::pair(1, "RUNNING"), std::pair(2, "COMPLETED")}) {

@@ -42,8 +42,8 @@ class RequeueTest : public StubCommandsTest {
         "code={} signal=0 terminated=0 continued=1 rank=0\nstart=900 end=950\ncomplete\n",
         restart, code);
   }
-  // The run's state after a look at a queue that has the job in the state; without one: at no
-  // queue.
+  // Returns the run's state after a look at a queue that has the job in the state, or, without one,
+  // at no queue.
   v1::RunState See(std::optional<std::string> state) {
     std::filesystem::remove(root_ + "/queue");
     if (state.has_value()) {

@@ -92,7 +92,7 @@ TEST(RestQueueTest, TasksOfAnArrayAreJobsOfTheirOwn) {
   EXPECT_THAT(ids, ElementsAre("136_0", "136_2", "136_3"));
 }
 
-// As slurmrestd 22.05 and 24.11 answer for `--array=5-2403:2%4` and for ids without any order.
+// slurmrestd 22.05 and 24.11 answer so for `--array=5-2403:2%4` and for ids without any order.
 TEST(RestQueueTest, TasksThatWaitMayHaveAStepAndTheirListMayBeCutOff) {
   const auto rows = RestQueue(Parse(R"j({"jobs": [
       {"job_id": 1, "array_job_id": 1, "array_task_id": null, "array_task_string": "2399-2403:2%4",
@@ -183,7 +183,7 @@ TEST(RestHistoryTest, TasksThatWaitAreAMask) {
   EXPECT_THAT(ids("0xg"), ElementsAre("unreadable"));
 }
 
-// As slurmrestd 24.11 answers: the tasks that have been started since are in the mask.
+// slurmrestd 24.11 answers so: the tasks that have been started since are in the mask.
 TEST(RestHistoryTest, ATasksOwnEntryCountsBesideTheRestOfItsArray) {
   const auto answer = Parse(R"j({"jobs": [
       {"job_id": 20, "name": "one", "user": "ada", "state": {"current": ["CANCELLED"]},

@@ -152,7 +152,7 @@ TEST(RestTokenTest, ATokenIsOneWordAloneOrAsScontrolPrintsIt) {
 }
 
 TEST(RestTokenTest, ItsEndIsInTheToken) {
-  // {"exp":1795250253,"iat":1,"sun":"ada"}
+  // The token is {"exp":1795250253,"iat":1,"sun":"ada"}.
   EXPECT_EQ(TokenEnd("h.eyJleHAiOjE3OTUyNTAyNTMsImlhdCI6MSwic3VuIjoiYWRhIn0.s"),
             absl::FromUnixSeconds(1795250253));
   for (const char* token : {"", "a.b.c", "a", "h.e30.s", "h.W10.s", "..", "h.!!.s"}) {

@@ -1,4 +1,4 @@
-// The number of calls that one look at the runs, or one launch of many, makes beside squeue and
+// Counts the calls that one look at the runs, or one launch of many, makes beside squeue and
 // sbatch. Slurm's commands are scripts.
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
-// Someone sets the clock of the agent's host: that changes neither how often Slurm is asked nor how
-// long a grace lasts.
+// Tests that it changes neither how often Slurm is asked nor how long a grace lasts if someone sets
+// the clock of the agent's host.
 #include "tests/unit/hosts/set_clock.h"
 
 #include <filesystem>

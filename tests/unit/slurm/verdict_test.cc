@@ -87,7 +87,7 @@ class Facts {
     facts_.record->continued = true;
     return *this;
   }
-  // The time at which the time limit ends the run, in seconds; the record's end is at 950.
+  // Sets the time at which the time limit ends the run, in seconds; the record's end is at 950.
   Facts& LimitEnd(int64_t seconds) {
     facts_.limit_end = absl::FromUnixSeconds(seconds);
     return *this;

@@ -1,5 +1,5 @@
-// A file layer for SQLite that fails on purpose: a disk that is full, a call that fails, power that
-// goes.
+// Makes a file layer for SQLite that fails on purpose: a disk that is full, a call that fails,
+// power that goes.
 //
 // Passes everything on to the default layer and remembers, for each file, what has been written and
 // not yet synced. When the power goes, all calls fail from then on; LosePower then drops, tears and
@@ -44,7 +44,7 @@ class FaultVfs {
   void LosePower(std::mt19937_64& random);
 
   // ---- for the file methods
-  // The error that this call must answer instead of doing its work; SQLITE_OK: none.
+  // Returns the error that this call must answer instead of doing its work; SQLITE_OK if none.
   int BeforeChange(int64_t bytes);
   void BeforeWrite(const std::string& path, sqlite3_file* real, int64_t offset, int bytes);
   void AfterWrite(const std::string& path, const void* data, int64_t offset, int bytes);

@@ -319,7 +319,7 @@ TEST_P(ListTest, CountsInGroupsTheLargestFirst) {
 
 // ---- all ways to answer a filter agree
 
-// A random filter of the language; both stores and the message itself are asked.
+// Makes a random filter of the language; both stores and the message itself are asked.
 class FilterWords {
  public:
   explicit FilterWords(uint32_t seed) : random_(seed) {}

@@ -1,4 +1,4 @@
-// A reader with a narrow scope: what lies outside does not exist for it, whatever it asks.
+// Tests a reader with a narrow scope: what lies outside does not exist for it, whatever it asks.
 #include "broker/store/scope.h"
 
 #include <gmock/gmock.h>

@@ -161,9 +161,9 @@ TEST_F(SqliteTest, ADamagedPageIsFoundWhereverItLies) {
   Fill(5000);
   const auto pages = fs::file_size(path()) / 4096;
   ASSERT_GT(pages, 50u);
-  // Every page but the first, from a copy each time: it is found by the open, the restore or the
-  // list, or it holds nothing that they read. Nothing crashes, and nothing is taken for an empty
-  // store.
+  // Every page but the first is broken, from a copy each time: it is found by the open, the restore
+  // or the list, or it holds nothing that they read. Nothing crashes, and nothing is taken for an
+  // empty store.
   fs::copy_file(path(), path("good"));
   int found = 0;
   for (uint64_t page = 1; page < pages; page += 7) {
@@ -193,8 +193,8 @@ TEST_F(SqliteTest, AFileOfVersion2TellsHowItsJobsEndedWhenItIsFiltered) {
   run.set_state(v1::RUN_STATE_FAILED);
   run.mutable_exit()->set_code(75);
   run.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
-  // The database as the release with schema version 2 left it: one more job, whose second run
-  // failed.
+  // This is the database as the release with schema version 2 left it: one more job, whose second
+  // run failed.
   Execute(std::string(kVersion1Dump) +
           "ALTER TABLE job ADD COLUMN hold INTEGER NOT NULL DEFAULT 0;"
           "ALTER TABLE job ADD COLUMN retry_time INTEGER;"

@@ -34,7 +34,7 @@ class TakeOverTest : public ::testing::Test {
     sqlite3_close(database);
   }
 
-  // `rows`: a table, or what follows FROM.
+  // `rows` is a table, or what follows FROM.
   int Count(const std::string& rows) {
     sqlite3* database = nullptr;
     EXPECT_EQ(sqlite3_open((directory_.path() + "/broker.db").c_str(), &database), SQLITE_OK);

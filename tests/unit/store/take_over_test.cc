@@ -1,4 +1,4 @@
-// Databases of older releases, opened by this one: they keep what they have, and go on.
+// Tests databases of older releases, opened by this one: they keep what they have, and go on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -221,7 +221,8 @@ TEST_F(Version2Test, RestoresWhatHasNotEnded) {
   EXPECT_THAT(restored.runs, SizeIs(8)) << "those that have not ended or may have more logs";
 }
 
-// The broker's core over such a database: what waits is placed, and agents go on where they were.
+// Runs the broker's core over such a database: what waits is placed, and agents go on where they
+// were.
 class Version2CoreTest : public Version2Test {
  protected:
   Version2CoreTest() { core_.emplace(core::Options(), Restore(kLater)); }

@@ -1,4 +1,4 @@
-// A database as the release with schema version 2 left it: its broker took these jobs from a
+// Holds a database as the release with schema version 2 left it: its broker took these jobs from a
 // client, one agent told it what became of them, and `.dump` of sqlite3 wrote it.
 //
 //   1 waits for GPUs      5 runs         9 waits for its second run   13 lost

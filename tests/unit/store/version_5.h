@@ -1,5 +1,5 @@
-// A database as the release with schema version 5 left it: its broker took these jobs from the
-// command line, an agent of machines ran some of them, and `.dump` of sqlite3 wrote it.
+// Holds a database as the release with schema version 5 left it: its broker took these jobs from
+// the command line, an agent of machines ran some of them, and `.dump` of sqlite3 wrote it.
 //
 //   1 waits for GPUs        4 the same, edited    7 failed             10 succeeded, a rerun of 6
 //   2 waits for others      5 held                8 runs

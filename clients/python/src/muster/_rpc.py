@@ -17,7 +17,7 @@ from muster.v1 import jobs_service_pb2 as jobs
 Q = TypeVar("Q")
 A = TypeVar("A")
 
-# The most bytes of one request: what a gRPC server takes by default, less some room for framing.
+# One request has at most this many bytes: what a gRPC server takes by default, less some room for framing.
 MAX_REQUEST_BYTES = (4 << 20) - (64 << 10)
 
 

@@ -46,7 +46,7 @@ class LogPiece:
     stream: str  # "stdout" or "stderr"
     offset: int  # of the first byte in that output
     data: bytes
-    # The end of the output behind the piece, e.g. "COMPLETE" or "TRUNCATED"; empty: not here.
+    # The end of the output behind the piece, e.g. "COMPLETE" or "TRUNCATED"; empty if it is not here.
     end: str = ""
 
 

@@ -29,7 +29,7 @@ MAX_DIGESTS_PER_REQUEST = 10_000
 TRIES_OF_CHANGING_FILES = 3
 # Jobs that keep changing between the look at them and the change are given up after this many answers without any.
 MAX_ANSWERS_WITHOUT_JOBS = 100
-# One of the largest pages: fewer calls for those who want all.
+# A page is one of the largest, which means fewer calls for those who want all.
 PAGE = 1000
 JOB_FILE_TIMEOUT_S = 900.0
 

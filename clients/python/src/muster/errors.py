@@ -28,13 +28,13 @@ class MusterError(Exception):
         self.reason = reason
         # ErrorInfo's metadata, e.g. the place of the bad request in a batch.
         self.metadata: Dict[str, str] = dict(metadata or {})
-        # The advice alone, where the broker sends it apart from the message; empty: the message has it.
+        # The advice alone, where the broker sends it apart from the message; empty if the message has it.
         self.remedy = remedy
-        # With bad input: each field, and what is wrong with it.
+        # With bad input, each field, and what is wrong with it.
         self.fields: Dict[str, str] = dict(fields or {})
         # Seconds after which the broker wants to be asked again; None: it says nothing of that.
         self.retry_after = retry_after
-        # With CannotBePlaced: what each cluster lacks.
+        # With CannotBePlaced, what each cluster lacks.
         self.why = why
 
 

@@ -1,5 +1,5 @@
-// Files of runs through the script that is sent to hosts, which runs on this machine here; over
-// SSH tests/integration/test_copy_hosts.py has it.
+// Tests files of runs through the script that is sent to hosts, which runs on this machine here;
+// over SSH tests/integration/test_copy_hosts.py has it.
 #include "agents/core/host_run_files.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// This machine, which may be told to fail, and at whose commands the test may do something.
+// Plays this machine, which may be told to fail, and at whose commands the test may do something.
 class WatchedHost final : public hosts::LocalHost {
  public:
   explicit WatchedHost(std::function<absl::Status(int)> before) : before_(std::move(before)) {}
@@ -38,7 +38,7 @@ class WatchedHost final : public hosts::LocalHost {
 
 class HostRunFilesTest : public RunFilesTest {
  protected:
-  // `before`: gets the number of each command.
+  // `before` gets the number of each command.
   std::unique_ptr<RunFiles> Open(std::function<absl::Status(int)> before = nullptr) {
     auto host = std::make_unique<WatchedHost>([this, before](int number) {
       commands_ = number;

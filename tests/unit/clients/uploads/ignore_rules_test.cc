@@ -95,7 +95,7 @@ TEST(IgnoreRules, ManyStarsTakeNoLongerThanFewOnes) {
   EXPECT_FALSE(rules.LeavesOut(std::string(200, 'a'), false));
 }
 
-// Returns git's own answer for a directory without tracked files; nullopt: there is no git here.
+// Returns git's own answer for a directory without tracked files; nullopt if there is no git here.
 std::optional<std::vector<std::string>> GitSays(const std::filesystem::path& directory) {
   const std::string command =
       "cd " + directory.string() +

@@ -1,5 +1,5 @@
-// A cluster's hosts as plain counters, where whether something fits is found by trying every choice
-// of hosts and devices. Only for a few of both.
+// Models a cluster's hosts as plain counters, where whether something fits is found by trying every
+// choice of hosts and devices. Only for a few of both.
 #ifndef MUSTER_TESTS_UNIT_MACHINES_SCHEDULING_MODEL_H_
 #define MUSTER_TESTS_UNIT_MACHINES_SCHEDULING_MODEL_H_
 

@@ -195,7 +195,7 @@ class Case {
     return nullptr;
   }
 
-  // `passed`: those behind the blocked run that started in this round.
+  // `passed` are those behind the blocked run that started in this round.
   std::string CheckOrder(const SimRun& blocked, const std::vector<SimRun>& passed) {
     const std::string& key = blocked.run.run_key;
     for (const SimRun& run : passed) model_.GiveBack(run.allocation);
@@ -216,8 +216,8 @@ class Case {
     return CheckNothingIdle(blocked, before.time, is_free_passing);
   }
 
-  // When the run can start at the latest, and for how many runs without a limit it waits, in the
-  // order in which they started.
+  // Says when the run can start at the latest, and for how many runs without a limit it waits, in
+  // the order in which they started.
   struct Foresight {
     absl::Time time;
     size_t endless = 0;
