@@ -271,7 +271,7 @@ class Backend {
   virtual std::vector<absl::Status> Forget(const std::vector<RunHandle>& runs) = 0;
 
   virtual Capabilities capabilities() = 0;
-  // The time between two observations. `wake` of SetWaker asks for one at once.
+  // Returns the time between two observations. `wake` of SetWaker asks for one at once.
   virtual absl::Duration ObserveInterval() const = 0;
   // `wake` may be called from any thread, as long as the backend lives.
   virtual void SetWaker(std::function<void()> wake) = 0;

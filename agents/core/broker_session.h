@@ -55,7 +55,7 @@ class BrokerSession {
   // tell it after the journal's error.
   void OnEnds(std::string_view error) { ends_error_ = error; }
 
-  // A heartbeat at once.
+  // Sends a heartbeat at once.
   void Beat(absl::Time now, std::vector<Effect>* effects);
 
   // Sends heartbeats that are due, and gives up a connection whose broker is silent.

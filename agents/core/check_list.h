@@ -25,7 +25,7 @@ class CheckList {
   void Add(v1::ClusterCheck line) { *checks_.add_checks() = std::move(line); }
 
   const v1::ClusterChecks& checks() const { return checks_; }
-  // The warnings of a submit.
+  // Returns the warnings of a submit.
   const std::vector<v1::SubmitWarning>& warnings() const { return warnings_; }
   v1::ClusterChecks Take() && { return std::move(checks_); }
 

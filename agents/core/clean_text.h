@@ -25,7 +25,7 @@ inline constexpr size_t kMaxPathBytes = 4096;
 // `max_bytes`.
 std::string CleanText(std::string_view text, size_t max_bytes);
 
-// Every text of a message that a backend may have filled with foreign bytes.
+// Cleans every text of a message that a backend may have filled with foreign bytes.
 void CleanTexts(agent::v1::RunEvent* event);
 void CleanTexts(v1::Inventory* inventory);
 // Cleans every text of any message, also in messages and maps within it, to `max_bytes`.

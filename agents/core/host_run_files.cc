@@ -146,7 +146,7 @@ class HostRunFiles final : public RunFiles {
   Batch WhatToRead(const std::string& path, uint64_t offset, size_t max_bytes) const;
   void AddNeighbours(const std::string& path, std::vector<Wanted>* files) const;
   Answer Fetch(Batch batch) const;
-  // The one that is on its way, if it is for this batch.
+  // Returns the one that is on its way, if it is for this batch.
   Answer TakeAnswer(Batch batch);
   // Reads from the host into `ahead_`.
   absl::Status ReadAhead(Batch batch);

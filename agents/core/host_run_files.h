@@ -43,7 +43,7 @@ struct RunPlace {
 // one while it was read.
 std::unique_ptr<RunFiles> MakeHostRunFiles(std::unique_ptr<hosts::Host> host, RunPlace place);
 
-// The files of a results directory, whose parent is trusted.
+// Returns the files of a results directory, whose parent is trusted.
 std::unique_ptr<RunFiles> MakeHostResults(std::unique_ptr<hosts::Host> host, std::string host_title,
                                           const std::string& directory);
 

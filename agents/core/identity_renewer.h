@@ -29,8 +29,8 @@ class IdentityRenewer {
   void Run();
   // Returns the time until a renewal is due; none is left if it is.
   absl::Duration UntilDue() const;
-  // The same for a certificate that has just come. Even one that is due already waits: a clock that
-  // is far ahead would ask the broker without end.
+  // Returns the same for a certificate that has just come. Even one that is due already waits: a
+  // clock that is far ahead would ask the broker without end.
   absl::Duration UntilNextDue() const;
   absl::Status Renew();
   // False: the agent ends.

@@ -23,10 +23,10 @@ class Journal {
 
   // Returns the content that the journal had when it was opened; once.
   virtual JournalContent TakeContent() = 0;
-  // All or nothing. RESOURCE_EXHAUSTED: the disk is full and nothing was changed; try the same
-  // again. OUT_OF_RANGE: the changes would grow it beyond its bound; nothing was changed, and
-  // waiting does not help. Any other error: what is on disk is not known; stop.
-  // Changes that let it shrink are within the bound always.
+  // Commits all or nothing. RESOURCE_EXHAUSTED: the disk is full and nothing was changed; try the
+  // same again. OUT_OF_RANGE: the changes would grow it beyond its bound; nothing was changed, and
+  // waiting does not help. Any other error: what is on disk is not known; stop. Changes that let it
+  // shrink are within the bound always.
   virtual absl::Status Commit(const std::vector<JournalChange>& changes) = 0;
   // Returns the share of its bound that is in use, 0 to 1 and, after changes that may pass it,
   // more.

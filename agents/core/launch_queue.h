@@ -23,7 +23,7 @@ class LaunchQueue {
 
   // `order` is the run's place in the order of arrival, which no other run has.
   void Add(uint64_t order, const std::string& run_key, bool has_files);
-  // Several that are launched together, at least one, by the order of their arrival.
+  // Adds several that are launched together, at least one, by the order of their arrival.
   void AddTogether(std::map<uint64_t, std::string> runs, bool has_files);
   void Erase(uint64_t order);
   bool Contains(uint64_t order) const;

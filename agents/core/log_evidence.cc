@@ -46,7 +46,7 @@ std::string_view LastWords(std::string_view text) {
   return {};
 }
 
-// The first stderr with words, or else the first stdout. Null: none has any.
+// Returns the first stderr with words, or else the first stdout. Null: none has any.
 const LogEnd* FirstThatSpeaks(const std::vector<LogEnd>& logs) {
   const LogEnd* first = nullptr;
   for (const LogEnd& log : logs) {

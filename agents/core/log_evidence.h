@@ -29,7 +29,7 @@ struct LogEnd {
 // or the backend says so. A time limit is one, whatever a log says.
 bool MayLogsTell(const Observation& seen);
 
-// The last `max_lines` lines.
+// Returns the last `max_lines` lines.
 std::string_view LastLines(std::string_view text, size_t max_lines);
 
 // Refines the failure by the first row of the table that fits any of the logs: its class, whether

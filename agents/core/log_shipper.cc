@@ -315,7 +315,7 @@ class LogShipper::Impl {
     if (has_too_many_files()) tail.log.file().Close();
   }
 
-  // All at the same time, so that one look serves them all.
+  // Polls all at the same time, so that one look serves them all.
   absl::Time NextRemotePoll() const {
     const absl::Time next = time_.Now() + options_.remote_poll;
     return next - (next - absl::UnixEpoch()) % options_.remote_poll;

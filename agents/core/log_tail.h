@@ -52,7 +52,7 @@ class LogTail {
 
   LogFile& file() { return file_; }
   const LogFile& file() const { return file_; }
-  // The offset at which the next read begins.
+  // Returns the offset at which the next read begins.
   uint64_t position() const { return position_; }
   const std::string& run_key() const { return run_key_; }
 

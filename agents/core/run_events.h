@@ -11,10 +11,10 @@
 
 namespace muster::agents {
 
-// The agent's own word for something.
+// Returns the agent's own word for something.
 v1::Evidence AgentEvidence(absl::Time now, std::string_view detail);
 
-// A backend's evidence, with the source and the time filled in where it left them out.
+// Returns a backend's evidence, with the source and the time filled in where it left them out.
 v1::Evidence Completed(v1::Evidence evidence, absl::Time now);
 
 // Slurm computes its estimates anew every half minute: one that has moved by less is not told.
@@ -29,7 +29,7 @@ inline constexpr absl::Duration kMinReplicasInterval = absl::Seconds(2);
 // it, and each telling is a write at the broker.
 inline constexpr absl::Duration kMinWhyInterval = absl::Minutes(1);
 
-// An event that so far has its evidence alone.
+// Returns an event that so far has its evidence alone.
 agent::v1::RunEvent EventWith(v1::Evidence evidence);
 
 // Says in both why a run that is being launched is not known to be on its cluster.

@@ -29,7 +29,7 @@ class RunFiles {
   // Returns the entry at a path, without its path: kind UNSPECIFIED means a thing that can be no
   // entry, a pipe or a socket. `follow`: a link itself is followed, too. Errors as of Read.
   virtual absl::StatusOr<v1::FileTreeEntry> LookAt(const std::string& path, bool follow) = 0;
-  // The names in a directory, sorted. RESOURCE_EXHAUSTED: more than kMaxNamesInDirectory.
+  // Returns the names in a directory, sorted. RESOURCE_EXHAUSTED: more than kMaxNamesInDirectory.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& path) = 0;
   // Returns at most max_bytes from the offset on; fewer only at the end of the file. NOT_FOUND
   // (PATH_NOT_FOUND): it is not there. PERMISSION_DENIED: the path leads out (PATH_LEADS_OUT), or
@@ -70,7 +70,7 @@ struct SplitPath {
 SplitPath SplitOf(const std::string& path);
 
 absl::Status PathNotFound(const std::string& path);
-// The error for a run without a working directory. `why`: where it is known that there was one.
+// Tells that a run has no working directory. `why`: where it is known that there was one.
 absl::Status NoWorkingDirectory(std::string_view why = {});
 absl::Status PathLeadsOut(const std::string& path);
 // Returns the error for the errno that the operating system gave for a path.

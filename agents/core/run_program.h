@@ -43,7 +43,7 @@ std::string MasterPort(uint64_t job_id, int role);
 // noexec, and one that another process has just open.
 std::vector<std::string> WordsForScript(std::string_view text, const std::string& path,
                                         const std::vector<std::string>& arguments = {});
-// The words of a command whose script, if it has one, is in a file.
+// Returns the words of a command whose script, if it has one, is in a file.
 std::vector<std::string> WordsForCommand(const v1::Command& command,
                                          const std::string& script_path);
 

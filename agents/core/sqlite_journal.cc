@@ -59,7 +59,7 @@ std::string RandomId() {
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
 }
 
-// An error of the journal, whose message names the file, with what to do.
+// Returns an error of the journal, whose message names the file, with what to do.
 absl::Status About(const absl::Status& status, std::string_view remedy) {
   return absl::Status(status.code(),
                       ToAbsl(fmt::format("journal {}. {}", ToStd(status.message()), remedy)));
@@ -138,7 +138,7 @@ class SqliteJournal : public Journal {
     return "Check the disk and start the agent again";
   }
 
-  // Pages that hold something, in the transaction that is open if one is.
+  // Returns pages that hold something, in the transaction that is open if one is.
   absl::StatusOr<uint64_t> UsedPages() {
     uint64_t counts[2] = {};
     Statement* const statements[] = {&page_count_, &freelist_count_};

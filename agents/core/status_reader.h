@@ -39,7 +39,7 @@ class StatusReader {
   hosts::Host& host_;
 };
 
-// The part that people are told.
+// Returns the part that people are told.
 v1::Progress ProgressOf(const FoundStatus& found);
 
 }  // namespace muster::agents

@@ -286,7 +286,7 @@ class FileCache::Promise {
   uint64_t bytes_ = 0;
 };
 
-// One try, from where the last one has ended.
+// Makes one try, from where the last one has ended.
 absl::Status FileCache::FetchOnce(const Wanted& file, absl::Duration until) {
   if (stopped_) return absl::UnavailableError("the agent ends");
   // Somebody may have removed the directories.

@@ -91,7 +91,7 @@ class FileCache {
   // Reads a held file in pieces. UNAVAILABLE: the file was damaged on this disk, and was removed
   // from the cache; the sink must drop what it got.
   absl::Status Read(const std::string& sha256, uint64_t size_bytes, const ByteSink& sink);
-  // The same, whole.
+  // Does the same for the whole file.
   absl::StatusOr<std::string> ReadAll(const std::string& sha256);
 
   // Removes files that no launch is using until so many bytes fit onto the directory's disk,
@@ -106,7 +106,7 @@ class FileCache {
   // The agent ends: fetches under way soon fail with UNAVAILABLE, and later ones at once.
   void Stop();
 
-  // Bytes of kept files, in whole blocks.
+  // Returns bytes of kept files, in whole blocks.
   uint64_t used_bytes() const;
 
  private:

@@ -10,7 +10,7 @@ namespace muster::uploads {
 
 inline constexpr uint32_t kDirectoryMode = 0755;
 
-// The mode of a file.
+// Returns the mode of a file.
 inline uint32_t ModeOf(const v1::FileTreeEntry& entry) {
   const uint32_t mode = entry.executable() ? 0755 : 0644;
   return entry.owner_only() ? mode & 0700 : mode;

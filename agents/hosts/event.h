@@ -15,7 +15,7 @@ class Event {
  public:
   Event() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-  // Readable from a Set on until the next Clear. Several calls count as one.
+  // Is readable from a Set on until the next Clear. Several calls count as one.
   int fd() const { return fd_.get(); }
   void Set() {
     const uint64_t one = 1;

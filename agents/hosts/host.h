@@ -150,7 +150,7 @@ class Host {
     return MakeManyDirectories({std::string(path)}, mode);
   }
   virtual absl::StatusOr<FileInfo> Stat(std::string_view path) = 0;
-  // Names in a directory, sorted, without "." and "..".
+  // Returns names in a directory, sorted, without "." and "..".
   virtual absl::StatusOr<std::vector<std::string>> ListDirectory(std::string_view path) = 0;
   // Removes a file, or a directory with all that is in it; links are removed, not followed. OK if
   // it does not exist.

@@ -41,7 +41,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// The name that known_hosts has for a host.
+// Returns the name that known_hosts has for a host.
 std::string NameOf(const LoginHost& host) {
   const std::string name = Lower(host.name);
   return host.port == 22 ? name : fmt::format("[{}]:{}", name, host.port);

@@ -26,12 +26,12 @@ class HostKeys {
   // file cannot be read; INVALID_ARGUMENT: a pinned key is none. Lines of the file that cannot be
   // read are passed over, as ssh does; certificates' authorities are not used.
   static absl::StatusOr<HostKeys> Load(const SshConfig& config);
-  // The same from texts.
+  // Does the same from texts.
   static absl::StatusOr<HostKeys> Parse(std::string_view known_hosts, std::string_view file,
                                         const std::vector<std::string>& pinned);
 
-  // The types of the keys known for the host. The host is asked to show a key of one of these
-  // types, since it may have others as well.
+  // Returns the types of the keys known for the host. The host is asked to show a key of one of
+  // these types, since it may have others as well.
   std::vector<std::string> TypesFor(const LoginHost& host) const;
   // Returns whether the host may show this key. FAILED_PRECONDITION: its key is not known, is
   // another one than known, or is revoked; the message has the fingerprints and the remedy.

@@ -110,7 +110,7 @@ End Watch(const Child& child, Output& out, Output& err, absl::Duration deadline)
   }
 }
 
-// The wait status, or nothing if the process has not ended in time.
+// Returns the wait status, or nothing if the process has not ended in time.
 std::optional<int> Reap(const Child& child, absl::Duration patience) {
   pollfd fd = {child.pidfd.get(), POLLIN, 0};
   const absl::Duration deadline = SteadyNow() + patience;

@@ -23,7 +23,7 @@ namespace muster::hosts {
 // Bytes that a login shell may print before our script runs. Messages of the day have some kB.
 inline constexpr size_t kMaxNoiseBytes = 1 << 20;
 
-// 32 hexadecimal digits, new ones at each call.
+// Returns 32 hexadecimal digits, new ones at each call.
 std::string NewNonce();
 
 struct RemoteScript {

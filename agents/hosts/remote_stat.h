@@ -12,7 +12,7 @@ namespace muster::hosts {
 // Raw mode (hexadecimal), size, modification time (seconds with nine decimals).
 inline constexpr char kStatFormat[] = "%f %s %.9Y";
 
-// One line of that format. UNAVAILABLE: it is none.
+// Reads one line of that format. UNAVAILABLE: it is none.
 absl::StatusOr<FileInfo> ParseStat(std::string_view line);
 
 }  // namespace muster::hosts

@@ -39,8 +39,8 @@ class ScriptHost : public Host {
                                                size_t max_stdout_bytes) = 0;
 
  private:
-  // WriteMany for files that are not there yet, by the shell alone. Any error: nobody knows which
-  // file it was.
+  // Does WriteMany for files that are not there yet, by the shell alone. Any error: nobody knows
+  // which file it was.
   absl::Status WriteInPlace(const std::vector<NewFile>& files);
   absl::Status StatChunk(const std::vector<std::string>& paths, size_t begin, size_t end,
                          std::vector<absl::StatusOr<FileInfo>>* infos);

@@ -17,7 +17,7 @@ constexpr uint32_t kPlainMode = 0600;
 // A text that several files share is sent once if that spares something.
 constexpr size_t kSharedBytes = 128;
 
-// Shell text that prints the content. A shell's word holds anything but NUL.
+// Returns shell text that prints the content. A shell's word holds anything but NUL.
 std::string PrintContent(std::string_view content) {
   std::string words;
   size_t end = 0;

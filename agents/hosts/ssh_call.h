@@ -28,7 +28,7 @@ class SshCall {
         on_finish_(std::move(on_finish)) {}
 
   const std::optional<ExecRequest>& request() const { return request_; }
-  // The deadline in the time of SteadyNow.
+  // Returns the deadline in the time of SteadyNow.
   absl::Duration deadline() const { return deadline_; }
 
   // The first answer counts.

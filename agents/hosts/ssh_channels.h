@@ -36,7 +36,7 @@ class SshChannels {
 
   // Step wants to be called at this time (of SteadyNow) even if the socket is silent.
   absl::Duration NextTime() const;
-  // The events that poll(2) is to wait for on the session's socket.
+  // Returns the events that poll(2) is to wait for on the session's socket.
   short poll_events() const;
   const SshSession& session() const { return *session_; }
 

@@ -22,7 +22,7 @@ class RsaKey {
   // another kind of key, or damaged.
   static std::optional<RsaKey> Parse(const std::string& text);
 
-  // The public key in SSH's form, of type "rsa-sha2-256".
+  // Returns the public key in SSH's form, of type "rsa-sha2-256".
   const std::string& public_key() const { return public_key_; }
   // Returns the signature with SHA-256; nothing if OpenSSL fails.
   std::optional<std::string> Sign(std::string_view data) const;

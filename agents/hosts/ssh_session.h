@@ -46,10 +46,10 @@ class SshSession {
   // Returns whether a packet has been sent in part. libssh2 then wants the same call again before
   // any other that sends.
   bool is_sending() const;
-  // The events that poll(2) is to wait for.
+  // Returns the events that poll(2) is to wait for.
   short poll_events() const;
 
-  // Bytes from the host so far, and when the last of them came (by SteadyNow).
+  // Return the bytes from the host so far, and when the last of them came (by SteadyNow).
   uint64_t bytes_received() const { return bytes_received_; }
   absl::Duration last_received() const { return last_received_; }
 

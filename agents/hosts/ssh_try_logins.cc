@@ -25,7 +25,7 @@ absl::Status CheckKey(const SshConfig& config) {
       "there is neither a key file nor an ssh-agent; set ssh_key, or SSH_AUTH_SOCK");
 }
 
-// The steps to a login, in their order.
+// Returns the steps to a login, in their order.
 std::string FiveSteps(const SshConfig& config, const LoginHost& host) {
   const std::string key = config.key_file.empty() ? "KEY" : config.key_file;
   const std::string known_hosts =

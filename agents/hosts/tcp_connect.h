@@ -14,9 +14,9 @@ namespace muster::hosts {
 // time (of SteadyNow); CANCELLED: `stop_fd` became readable.
 absl::Status WaitFor(int fd, short events, absl::Duration until, int stop_fd);
 
-// Each address of the name in turn. The socket does not block. UNAVAILABLE or DEADLINE_EXCEEDED:
-// the connection cannot be made, and another host may be tried; CANCELLED: `stop_fd` became
-// readable. The name's look-up has the resolver's own time-outs.
+// Tries each address of the name in turn. The socket does not block. UNAVAILABLE or
+// DEADLINE_EXCEEDED: the connection cannot be made, and another host may be tried; CANCELLED:
+// `stop_fd` became readable. The name's look-up has the resolver's own time-outs.
 absl::StatusOr<Fd> TcpConnect(const LoginHost& host, absl::Duration timeout, int stop_fd);
 
 }  // namespace muster::hosts

@@ -88,9 +88,9 @@ class KubernetesBackend final : public agents::Backend {
   size_t CountChanges() const;
 
  private:
-  // The number of pods that the run asks for.
+  // Returns the number of pods that the run asks for.
   static uint32_t PodsOf(const agents::RunHandle& run);
-  // The namespace of the run's Job.
+  // Returns the namespace of the run's Job.
   std::string NamespaceOf(const agents::RunHandle& run) const;
   // The directory of the run's results as its containers see it; empty if it has none.
   std::string ResultsDirectory(const agents::RunHandle& run) const;
@@ -175,7 +175,7 @@ class KubernetesBackend final : public agents::Backend {
   absl::Status LetGo(const agent::v1::Assignment& run);
 
   // ---- observe
-  // The namespaces whose runs can be judged now. `trouble`: why none can, if there are none.
+  // Finds namespaces whose runs can be judged now. `trouble`: why none can, if there are none.
   std::set<NamespaceRuns*> ReadyHomes(absl::Status* trouble);
   // Observes the run; nothing if there is no news. Errors: the server could not be asked.
   absl::StatusOr<std::optional<agents::Observation>> Look(const agents::RunHandle& run);
@@ -186,7 +186,7 @@ class KubernetesBackend final : public agents::Backend {
   absl::StatusOr<bool> GoesOn(const JobObject& job);
   absl::StatusOr<std::optional<agents::Observation>> JudgeRun(const agents::RunHandle& run,
                                                               const RunFacts& facts);
-  // The run's assignment, with its namespace and the Kueue queue that decides there filled in.
+  // Fills in the namespace of the run's assignment and the Kueue queue that decides there.
   StartQueue::AssignmentPtr InPlace(const agents::RunHandle& run) const;
   StartQueue::AssignmentPtr InPlace(StartQueue::AssignmentPtr run,
                                     const std::string& name_space) const;

@@ -63,12 +63,12 @@ class JobCalls {
   // Returns the run's Job; nothing if the server has none, or one that belongs to another.
   absl::StatusOr<std::optional<JobObject>> FindRun(const std::string& name_space,
                                                    const std::string& run_key);
-  // The run's pods that the server has now. Errors: it could not be asked.
+  // Returns the run's pods that the server has now. Errors: it could not be asked.
   absl::StatusOr<std::vector<PodObject>> ListPods(const std::string& name_space,
                                                   const std::string& run_key);
-  // A merge patch. NOT_FOUND: it is gone, or another one. ABORTED: another change came between.
-  // UNAVAILABLE: the connection broke, and nobody knows. INVALID_ARGUMENT: the server, or an
-  // admission hook there, will never take it.
+  // Sends a merge patch. NOT_FOUND: it is gone, or another one. ABORTED: another change came
+  // between. UNAVAILABLE: the connection broke, and nobody knows. INVALID_ARGUMENT: the server, or
+  // an admission hook there, will never take it.
   absl::StatusOr<JobObject> PatchJob(const ObjectName& job, const Json& patch);
   // Deletes it with its pods, which have their grace. OK as well if it is gone, or another.
   absl::Status DeleteJob(const ObjectName& job);

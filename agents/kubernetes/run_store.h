@@ -36,8 +36,8 @@ class RunStore {
   RunStore(const RunStore&) = delete;
   RunStore& operator=(const RunStore&) = delete;
 
-  // The sinks of the watches. A change that is older than what was put here has no effect. A list
-  // always counts, because a server that was restored counts its versions anew.
+  // Returns the sinks of the watches. A change that is older than what was put here has no effect.
+  // A list always counts, because a server that was restored counts its versions anew.
   ObjectSink* jobs();
   ObjectSink* pods();
   ObjectSink* events();

@@ -65,7 +65,7 @@ v1::StateReason ReasonFor(const Misfit& misfit) {
   return contract::MakeReason(code, {.detail = misfit.words});
 }
 
-// The nodes, or the limits of its namespace.
+// Returns the nodes, or the limits of its namespace.
 std::string WhatBlocks(const agent::v1::Assignment& run, const Misfit& misfit) {
   return misfit.is_limited ? "namespace " + NamespaceOf(run.spec(), "") : "nodes";
 }

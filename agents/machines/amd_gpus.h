@@ -11,7 +11,7 @@
 
 namespace muster::machines {
 
-// The words of the question, after the program's name.
+// Returns the words of the question, after the program's name.
 std::vector<std::string> RocmSmiArguments();
 
 // Its answer is {"card0": {"Card Series": "AMD Instinct MI300X", "Unique ID": "0x..."}, ...}, with

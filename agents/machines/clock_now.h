@@ -9,7 +9,7 @@
 
 namespace muster::machines {
 
-// The time since 1970.
+// Returns the time since 1970.
 inline int64_t NowMicroseconds() {
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
@@ -23,7 +23,7 @@ inline int64_t SteadyMilliseconds() {
   return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// The same, with the time that the machine was suspended.
+// Adds the time for which the machine was suspended.
 inline int64_t MillisecondsSinceBoot() {
   timespec now;
   clock_gettime(CLOCK_BOOTTIME, &now);

@@ -11,7 +11,7 @@
 
 namespace muster::machines {
 
-// The name that the containers of a run begin with.
+// Returns the name that the containers of a run begin with.
 std::string ContainerPrefix(std::string_view run_key);
 
 // Bounds the time that all tools together may take: docker's waits for its daemon.

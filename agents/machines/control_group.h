@@ -48,7 +48,7 @@ class RunGroup {
   RunGroup(const RunGroup&) = delete;
   RunGroup& operator=(const RunGroup&) = delete;
 
-  // The name that the groups of a run have, made by this process.
+  // Returns the name that the groups of a run have, made by this process.
   static std::string NameOf(std::string_view run_key);
   // Returns the directories that Make would make.
   static std::vector<std::string> DirectoriesOf(const GroupPlaces& places, const std::string& name,
@@ -59,7 +59,7 @@ class RunGroup {
 
   // A process that writes "0" to each of these is in the group, and so is what it starts.
   std::vector<int> Entrances() const;
-  // Processes that the kernel has killed because the run had reached its limit of memory.
+  // Counts processes that the kernel has killed because the run had reached its limit of memory.
   int64_t CountOomKills() const;
   // Kills what is left in it. False: it could not be removed in time.
   bool Remove();

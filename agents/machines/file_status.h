@@ -14,7 +14,7 @@
 
 namespace muster::machines {
 
-// An errno value, not 0.
+// Makes an error of an errno value, not 0.
 absl::Status FileError(int error, std::string_view what, std::string_view path);
 
 // Returns the content; nothing if there is no such file.

@@ -30,7 +30,7 @@
 
 namespace muster::machines {
 
-// The reason of a run that waits for its first turn.
+// Returns the reason of a run that waits for its first turn.
 inline v1::StateReason FetchesFiles() {
   return contract::MakeReason(v1::STATE_REASON_CODE_BRINGING_FILES,
                               {.detail = "its files are being fetched"});
@@ -112,7 +112,7 @@ class FilesLane {
     std::atomic<bool> dropped = false;
   };
 
-  // The loop of each thread. With kNoPatience it has only first turns.
+  // Is the loop of each thread. With kNoPatience it has only first turns.
   void Loop(absl::Duration patience);
   // Takes an entry whose time has come; null if none.
   std::shared_ptr<Entry> TakeLocked(absl::Duration patience) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

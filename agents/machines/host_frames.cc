@@ -12,7 +12,7 @@ namespace {
 // Two numbers, a space and the end of the line.
 constexpr size_t kMaxLineBytes = 32;
 
-// "HEAD-BYTES BODY-BYTES\n", and both.
+// Returns "HEAD-BYTES BODY-BYTES\n", and both.
 std::string EncodeFrame(const Record& head, std::string_view body) {
   const std::string encoded = head.Encode();
   std::string bytes = std::to_string(encoded.size()) + " " + std::to_string(body.size()) + "\n";

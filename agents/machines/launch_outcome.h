@@ -11,7 +11,7 @@
 
 namespace muster::machines {
 
-// Evidence of the present moment.
+// Returns evidence of the present moment.
 v1::Evidence AgentEvidence(const std::string& detail);
 agents::LaunchOutcome Refused(v1::FailureCode code, v1::FailureClass failure_class,
                               const contract::FailureParts& parts);

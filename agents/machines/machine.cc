@@ -33,7 +33,7 @@ std::string FileText(hosts::Host& host, std::string_view path) {
   return text.ok() ? *std::move(text) : std::string();
 }
 
-// Cores that this process may use.
+// Counts the cores that this process may use.
 uint32_t OwnCores() {
   cpu_set_t set;
   CPU_ZERO(&set);

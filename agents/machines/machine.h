@@ -31,7 +31,7 @@ struct Machine {
 // issue. INTERNAL: the kernel does not tell cores or memory.
 absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& host);
 
-// The same for another host, by commands there. UNAVAILABLE: the host could not be asked.
+// Does the same for another host, by commands there. UNAVAILABLE: the host could not be asked.
 // FAILED_PRECONDITION: its answers lack cores or memory.
 absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host& host);
 

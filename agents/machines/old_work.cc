@@ -37,7 +37,7 @@ bool IsForgotten(const std::string& directory) {
   return IsThere(directory + "/" + kClaimFile);
 }
 
-// The runs' names, in the order of their turns.
+// Lists the runs' names, in the order of their turns.
 std::error_code ListRuns(const std::string& runs_directory, const std::string& after,
                          std::vector<std::string>* names) {
   std::error_code error;

@@ -31,11 +31,11 @@ struct ProcessStat {
 std::optional<ProcessStat> ReadProcessStat(pid_t pid);
 // Names this boot of the machine; empty if the kernel does not tell.
 std::string ReadBootId();
-// The process that has this pid now.
+// Returns the process that has this pid now.
 ProcessId Identify(pid_t pid);
 // Returns the process's age in milliseconds; only for a process of this boot.
 int64_t AgeMs(const ProcessId& process);
-// Every pid in /proc.
+// Returns every pid in /proc.
 std::vector<pid_t> ListProcesses();
 
 }  // namespace muster::machines

@@ -44,7 +44,7 @@ bool IsOurs(pid_t pid) {
   return real == getuid() && effective == geteuid();
 }
 
-// The first words of a command line that has NUL bytes between them.
+// Returns the first words of a command line that has NUL bytes between them.
 std::vector<std::string> FirstWords(std::string_view words, size_t count) {
   std::vector<std::string> first;
   while (!words.empty() && first.size() < count) {
@@ -55,7 +55,7 @@ std::vector<std::string> FirstWords(std::string_view words, size_t count) {
   return first;
 }
 
-// The first words of the process, if they are a supervisor's.
+// Returns the first words of the process, if they are a supervisor's.
 std::vector<std::string> SupervisorWords(pid_t pid) {
   std::string words;
   const std::string path = "/proc/" + std::to_string(pid) + "/cmdline";

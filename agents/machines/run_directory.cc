@@ -36,7 +36,7 @@ absl::Status LoadRecord(const std::string& path, size_t max_bytes, std::optional
   return absl::OkStatus();
 }
 
-// Setup and command.
+// Describes setup and command.
 void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSpec* spec) {
   const RunDirectory run(directory);
   spec->working_directory =
@@ -51,7 +51,7 @@ void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSp
 
 static_assert(agents::kSecretFilePrefix == kSecretFilePrefix);
 
-// The job's secrets. A variable has the path of one that is in a file.
+// Describes the job's secrets. A variable has the path of one that is in a file.
 void DescribeSecrets(const agent::v1::Assignment& assignment, const std::string& directory,
                      RunSpec* spec) {
   const std::map<std::string, std::string> values = agents::SecretVariables(assignment, directory);

@@ -32,7 +32,7 @@ struct RunFiles {
   bool HasBegun() const { return claimed || started.has_value() || exit.has_value(); }
 };
 
-// "NAME=value" for each.
+// Returns "NAME=value" for each.
 std::vector<std::string> Variables(const std::map<std::string, std::string>& environment);
 
 // Shows the run key of each directory of a run. Errors: the directory of them all cannot be listed.
@@ -58,7 +58,7 @@ class RunDirectory {
   std::string PathOf(std::string_view name) const;
 
   bool Exists() const;
-  // Everything empty if the directory does not exist.
+  // Returns everything empty if the directory does not exist.
   absl::StatusOr<RunFiles> Read() const;
   absl::StatusOr<std::optional<Started>> ReadStarted() const;
   // Moves a directory of the same file system to the place of work/. The run must not have begun.

@@ -31,7 +31,7 @@ bool IsClosedUnstarted(const std::string& directory) {
   return true;
 }
 
-// A copy of the job's files that was never given its name (agents/files/host_trees.h).
+// Recognises a copy of the job's files that was never given its name (agents/files/host_trees.h).
 bool IsPart(const std::string& name) {
   return name.rfind(std::string(kWorkDirectory) + ".part.", 0) == 0;
 }

@@ -27,7 +27,7 @@ class RunLayout {
   absl::Status Make(FilesLane::Task* task, const FilesLane::Turn& turn);
 
  private:
-  // The same as the user, in the user's directory of the run.
+  // Does the same as the user, in the user's directory of the run.
   absl::Status CopyAs(const RunUser& user, const uploads::LocalFiles& files,
                       const FilesLane::Task& task, const FilesLane::Turn& turn)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(copying_);

@@ -19,14 +19,14 @@ inline constexpr char kPoolName[] = "default";
 // Refuses a job that names another pool.
 std::optional<Misfit> CheckPool(const v1::JobSpec& spec);
 
-// Whole cores, one at least.
+// Asks for whole cores, one at least.
 Request RequestOf(const v1::JobSpec& spec);
 // Returns the request of a run of the job, which keeps away from hosts.
 Request RequestOf(const agent::v1::Assignment& assignment);
 // Returns the request for one node.
 Request RequestOf(const RunSpec& spec);
 
-// The indexes of its GPUs, with commas.
+// Returns the indexes of its GPUs, with commas.
 std::string DevicesText(const NodeAllocation& node);
 
 }  // namespace muster::machines

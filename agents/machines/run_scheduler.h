@@ -55,7 +55,7 @@ class RunScheduler {
   Load load() const;
   // Returns how long the run waits at most if it comes now; InfiniteDuration: nobody knows.
   absl::Duration WaitOf(const QueuedRun& run) const;
-  // The number of supervisors that have been started.
+  // Returns the number of supervisors that have been started.
   uint64_t started() const { return started_; }
   Witness WitnessOf(const std::string& run_key) const {
     return {.run_key = run_key, .hostname = basics_.hostname, .now = absl::Now()};

@@ -38,7 +38,7 @@ std::vector<Seen> ListAll() {
   return all;
 }
 
-// The leader, its descendants, and those of its parent, which the run's orphans come to.
+// Returns the leader, its descendants, and those of its parent, which the run's orphans come to.
 std::vector<Seen> FamilyOf(pid_t leader, uint64_t start_ticks) {
   const std::vector<Seen> all = ListAll();
   std::multimap<pid_t, const Seen*> children;
@@ -77,7 +77,7 @@ bool Signal(const Seen& process, int number) {
   return hosts::PidfdSendSignal(pidfd.get(), number) == 0;
 }
 
-// The tool of the run's container, if the processes in it are none of the supervisor's.
+// Returns the tool of the run's container, if the processes in it are none of the supervisor's.
 std::string DaemonOf(const std::string& directory) {
   std::string text;
   ReadSmallFile(directory + "/" + kContainersFile, kMaxContainersBytes, &text);

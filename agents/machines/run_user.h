@@ -32,7 +32,7 @@ struct RunUser {
   std::string supervisor = {};  // the path of muster-supervisor
 
   bool IsOther() const { return !name.empty(); }
-  // The words that run a program as the user.
+  // Returns the words that run a program as the user.
   std::vector<std::string> Words(std::vector<std::string> program,
                                  const std::string& directory = "/") const;
 

@@ -27,13 +27,13 @@ class RunUsers {
   static absl::StatusOr<std::unique_ptr<RunUsers>> Create(const MachinesConfig& config,
                                                           const std::string& state_dir);
 
-  // The user of a run, by the map alone.
+  // Returns the user of a run, by the map alone.
   absl::StatusOr<RunUser> UserOf(const std::string& muster_user, std::string_view run_key) const;
   // Returns why nothing of that user of Muster runs here, also by the word of muster-run-as.
   std::optional<Misfit> RefusalOf(const std::string& muster_user) const;
   // Returns whether programs could run as users now.
   absl::Status Probe() const;
-  // The directory below which each user has one.
+  // Returns the directory below which each user has one.
   const std::string& work_root() const { return work_root_; }
 
  private:
@@ -52,7 +52,7 @@ class RunUsers {
 // This machine as the user sees it; as the agent does if the run has no other user.
 std::unique_ptr<hosts::Host> HostFor(const RunUser& user);
 
-// The line of a check that says as whom jobs run.
+// Returns the line of a check that says as whom jobs run.
 v1::ClusterCheck UsersLine(const RunUsers& users);
 
 }  // namespace muster::machines

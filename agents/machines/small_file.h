@@ -17,7 +17,7 @@ int ReadSmallFile(const std::string& path, size_t max_bytes, std::string* conten
 // Makes the file or replaces its content; on failure the file may be there in part.
 int WriteSmallFile(const std::string& path, std::string_view content, mode_t mode);
 
-// The same in one step for readers. Not synced.
+// Does the same in one step for readers. Not synced.
 int ReplaceSmallFile(const std::string& path, std::string_view content, mode_t mode);
 
 // Makes the file whole, with its name, and on disk; EEXIST: it is there already, and has not been

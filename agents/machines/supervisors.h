@@ -31,7 +31,7 @@ struct SupervisorEvent {
   std::string record = {};   // for kRecord: the file's name
 };
 
-// The supervisor that is installed beside this program.
+// Returns the supervisor that is installed beside this program.
 std::string DefaultSupervisorPath();
 
 class Supervisors {

@@ -19,10 +19,10 @@ struct Witness {
   absl::Time now;
 };
 
-// Retriable if it is the cluster's doing.
+// The failure is retriable if it is the cluster's doing.
 v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
                         contract::FailureParts parts = {});
-// The failure of a job that the cluster can never run.
+// Returns the failure of a job that the cluster can never run.
 v1::Failure MisfitFailure(const Misfit& misfit);
 // Its remedy, as the lines of checks and logs have it.
 std::string RemedyOf(const Misfit& misfit);

@@ -33,7 +33,7 @@ class ArrayPaths {
   // Its tasks, one a line, by their ids: "ID KEY", where the key is the run's. Earlier releases
   // wrote the key alone, and numbered the lines from 0.
   const std::string& list() const { return list_; }
-  // The files that Slurm writes for each task, each named by its id.
+  // Returns the files that Slurm writes for each task, each named by its id.
   std::string outputs() const { return list_ + ".out"; }
   std::string output(uint32_t task) const { return outputs() + "/" + std::to_string(task); }
 

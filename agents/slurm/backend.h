@@ -151,7 +151,7 @@ class SlurmBackend : public agents::Backend {
       std::map<std::string, absl::StatusOr<ImageCache::Ready>>* images, Fresh* fresh);
   std::optional<agents::LaunchOutcome> FindLaunched(const std::string& run_key,
                                                     const absl::StatusOr<hosts::FileInfo>& before);
-  // The assignment with the cluster's paths in place of URIs. INVALID_ARGUMENT names the field.
+  // Puts the cluster's paths in place of URIs. INVALID_ARGUMENT names the field.
   absl::StatusOr<agent::v1::Assignment> Resolve(const agent::v1::Assignment& assignment) const;
   // Checks that its inputs are there, and makes a directory for its results; nothing if the run may
   // be submitted.
@@ -206,12 +206,12 @@ class SlurmBackend : public agents::Backend {
   // Takes away a claim that some job died over, for no job has claimed the run as far as one can
   // tell. UNAVAILABLE: one has by now, or it cannot be told.
   absl::Status TakeDeadClaim(const RunPaths& paths);
-  // The time from which on Slurm's history may have a job of the run.
+  // Returns the time from which on Slurm's history may have a job of the run.
   static absl::Time HistoryBegin(const agents::RunHandle& run);
   // Returns the rows without the submissions that were refused.
   absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agents::RunHandle& run,
                                                         const std::string& name);
-  // The jobs of the run that are not it.
+  // Returns the jobs of the run that are not it.
   static std::vector<JobToEnd> StraysOf(const std::string& run_key, const JobId& id,
                                         const std::vector<QueueRow>& rows);
 

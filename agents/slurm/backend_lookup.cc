@@ -64,7 +64,7 @@ std::optional<uint64_t> NumberOf(const std::string& array, const std::vector<Row
   return std::nullopt;
 }
 
-// The Slurm job that a claim names, if it does.
+// Returns the Slurm job that a claim names, if it does.
 std::optional<JobId> OwnerIn(std::string_view claim) {
   if (claim.ends_with('\n')) claim.remove_suffix(1);
   return ParseJobId(claim);

@@ -31,7 +31,7 @@ bool JudgeCommands(const std::string& host,
                    const std::vector<std::pair<std::string, absl::Status>>& commands,
                    agents::CheckList* checks);
 
-// munge and slurmctld, by scontrol ping and scontrol show config.
+// Judges munge and slurmctld, by scontrol ping and scontrol show config.
 bool JudgeController(const absl::StatusOr<hosts::CommandResult>& ping,
                      const absl::StatusOr<std::string>& config, agents::CheckList* checks);
 
@@ -56,7 +56,7 @@ struct Access {
 // `subject` says whose clock it is. `time`: what it showed; nothing: it could not be read.
 void JudgeClock(const std::string& subject, std::optional<absl::Time> time, AskedBetween asked,
                 agents::CheckList* checks);
-// The time at the head of scontrol show config (SLURM_TIME_FORMAT=%s).
+// Returns the time at the head of scontrol show config (SLURM_TIME_FORMAT=%s).
 std::optional<absl::Time> ControllerTime(std::string_view config);
 
 // ---- accounting

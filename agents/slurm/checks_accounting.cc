@@ -29,7 +29,7 @@ bool Meet(const std::set<std::string>& a, const std::set<std::string>& b) {
   return std::any_of(a.begin(), a.end(), [&](const std::string& name) { return b.contains(name); });
 }
 
-// Names that nothing else stands for.
+// Maps names that nothing else stands for to themselves.
 Asker::Lines Alone(const std::set<std::string>& names) {
   Asker::Lines lines;
   for (const std::string& name : names) lines[name] = {name};

@@ -26,7 +26,7 @@ std::string UnreachableHint(const absl::Status& status) {
       ToStd(status.message()));
 }
 
-// The words of a refusal without the name of the command that printed them.
+// Returns the words of a refusal without the name of the command that printed them.
 std::string_view LastWords(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
   constexpr std::string_view kPrefix = "sbatch: ";

@@ -49,7 +49,7 @@ class Commands {
  private:
   absl::StatusOr<hosts::CommandResult> RunInTurn(hosts::Command command);
   absl::StatusOr<hosts::CommandResult> RunClean(hosts::Command command);
-  // HOME, USER and LOGNAME on the host. UNAVAILABLE: it could not be asked.
+  // Asks for HOME, USER and LOGNAME on the host. UNAVAILABLE: it could not be asked.
   absl::StatusOr<std::map<std::string, std::string>> WhoAmI();
 
   // These are constant after construction.

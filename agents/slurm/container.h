@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<std::string>> ContainerOptions(
     const agent::v1::Assignment& assignment, std::string_view cluster, std::string_view image,
     const RunPaths& paths, const std::vector<std::string>& cluster_mounts);
 
-// The file `container` of a run's directory, which batch.sh reads.
+// Returns the file `container` of a run's directory, which batch.sh reads.
 std::string ContainerFile(const ContainerImage& image, const std::vector<std::string>& options);
 
 }  // namespace muster::slurm

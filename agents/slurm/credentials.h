@@ -34,7 +34,7 @@ absl::StatusOr<Credential> CheckCredential(Credential credential);
 // first, without port: nvcr.io and Docker Hub have another host that hands out tokens.
 std::vector<std::string> CredentialHosts(std::string_view registry);
 
-// The hosts that have an entry in the file's text, in its order.
+// Returns the hosts that have an entry in the file's text, in its order.
 std::vector<std::string> HostsWithCredentials(std::string_view text);
 
 // Returns the file's text with the entries for the registry in place of those that it has for the

@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<QueuedJob>> ParseWholeQueue(std::string_view output);
 // free.
 bool TakesWork(std::string_view state);
 
-// All of it together, without the time. `user` is the agent's own.
+// Returns all of it together, without the time. `user` is the agent's own.
 v1::ClusterDetails MakeDetails(const std::vector<Partition>& partitions,
                                std::vector<v1::Node> nodes, const std::vector<QueuedJob>& queue,
                                std::string_view user);

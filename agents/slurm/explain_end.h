@@ -19,7 +19,7 @@ std::string_view SinceLastStart(std::string_view slurm_output);
 // TIME LIMIT ***"). kUnknown: it says nothing of that.
 JobPhase PhaseInOutput(std::string_view slurm_output);
 
-// The failure of a job that ended in this phase. `slurm_words` is what Slurm calls that end.
+// Explains how a job ended in this phase. `slurm_words` is what Slurm calls that end.
 v1::Failure ExplainEnd(JobPhase phase, std::string_view slurm_words, const RunFacts& facts);
 
 }  // namespace muster::slurm

@@ -78,7 +78,7 @@ constexpr std::array kRules = {
          Cause::kEnrootBroken},
 };
 
-// The rule for a conversion that Slurm, or its node, stopped.
+// Returns the rule for a conversion that Slurm, or its node, stopped.
 const Rule& StoppedRule(JobPhase conversion) {
   static constexpr Rule kStopped = {
       "", kNotConverted, kImage, "its conversion was stopped", Cause::kConversionStopped, true};
@@ -154,7 +154,7 @@ bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// A line's part that Pyxis or batch.sh wrote about the container.
+// Returns the part of a line that Pyxis or batch.sh wrote about the container.
 std::optional<std::string_view> AboutContainer(std::string_view line) {
   for (const std::string_view mark : {kImageMark, std::string_view("error: pyxis: ")}) {
     const size_t at = line.find(mark);

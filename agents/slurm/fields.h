@@ -22,7 +22,7 @@ inline constexpr char kSeparator = '\x1f';
 using contract::ParseNumber;
 using contract::Split;
 
-// The lines that are not empty.
+// Returns the lines that are not empty.
 inline std::vector<std::string_view> Lines(std::string_view text) {
   std::vector<std::string_view> lines = Split(text, '\n');
   std::erase_if(lines, [](std::string_view line) { return line.empty(); });

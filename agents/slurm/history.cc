@@ -64,7 +64,7 @@ bool AddRows(std::string_view line, std::vector<HistoryRow>* rows,
   return true;
 }
 
-// The value of KEY in "KEY=value OTHER=value ...".
+// Returns the value of KEY in "KEY=value OTHER=value ...".
 std::string_view ValueOf(std::string_view line, std::string_view key) {
   for (std::string_view word : Split(line, ' ')) {
     if (word.starts_with(key) && word.size() > key.size() && word[key.size()] == '=') {

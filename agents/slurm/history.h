@@ -64,7 +64,7 @@ std::vector<std::string> HistoryArguments(std::string_view name, absl::Time sinc
 // started since.
 absl::StatusOr<std::vector<HistoryRow>> ParseHistory(std::string_view output);
 
-// "scontrol --oneliner show job ID".
+// Returns "scontrol --oneliner show job ID".
 std::vector<std::string> ShowJobArguments(const JobId& id);
 // Returns nothing if it is not a job as scontrol shows it. A task's output has no id that names it
 // alone, so the caller knows which one it has asked for.

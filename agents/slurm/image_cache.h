@@ -27,7 +27,7 @@
 
 namespace muster::slurm {
 
-// The text of convert.sh.
+// Returns the text of convert.sh.
 std::string_view ConvertScript();
 
 // Returns whether these are the first bytes of a squashfs file.
@@ -36,7 +36,7 @@ bool IsSquashfs(std::string_view bytes);
 // Returns whether this help of srun shows Pyxis' options.
 bool KnowsContainers(std::string_view srun_help);
 
-// The name of the Slurm job that converts an image.
+// Returns the name of the Slurm job that converts an image.
 std::string ConversionName(const contract::Image& image);
 
 // Tells, in whole sentences, that the nodes of a run pull its image themselves, and why.

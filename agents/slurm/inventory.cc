@@ -45,7 +45,7 @@ bool IsUsableState(std::string_view state) {
   return std::find(kUsable.begin(), kUsable.end(), base) != kUsable.end();
 }
 
-// "1-infinite", "2", "1-4"
+// Reads "1-infinite", "2", "1-4".
 uint32_t MaxNodesOf(std::string_view size) {
   const size_t dash = size.rfind('-');
   return ParseNumber<uint32_t>(dash == std::string_view::npos ? size : size.substr(dash + 1))

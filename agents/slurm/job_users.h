@@ -65,7 +65,7 @@ class JobUsers {
   // Returns whether programs could run as users, and the agent's own files are closed to them.
   // FAILED_PRECONDITION says what to do; UNAVAILABLE: the host could not be asked.
   absl::Status Probe();
-  // The line of a check that says as whom jobs run.
+  // Returns the line of a check that says as whom jobs run.
   v1::ClusterCheck CheckLine();
   std::string Meaning() const;
 

@@ -8,8 +8,8 @@
 
 namespace muster::slurm {
 
-// Values by key, the first of each. A value may hold spaces: it goes on until the next word that
-// looks like a key with its '='. "(null)" and "N/A" count as empty.
+// Returns values by key, the first of each. A value may hold spaces: it goes on until the next word
+// that looks like a key with its '='. "(null)" and "N/A" count as empty.
 inline std::map<std::string, std::string, std::less<>> ParseKeyValues(std::string_view line) {
   constexpr std::string_view kKeyCharacters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/:";

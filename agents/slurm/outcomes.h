@@ -22,8 +22,8 @@ agents::LaunchOutcome RefusedBecause(const absl::Status& status);
 agents::LaunchOutcome RefusedFor(const v1::Failure& failure);
 // It is not known whether Slurm has the run, for an earlier launch may have submitted it.
 agents::LaunchOutcome Unclear(const absl::Status& status);
-// The outcome of a launch that submitted nothing. It is repeated after kRetryAfter, or at once if
-// it had no turn at the CallGate, which it has waited for.
+// Returns the outcome of a launch that submitted nothing. It is repeated after kRetryAfter, or at
+// once if it had no turn at the CallGate, which it has waited for.
 agents::LaunchOutcome Deferred(const absl::Status& why);
 
 // UNAVAILABLE, in the words of an error that kept the files of a run from being written; what is

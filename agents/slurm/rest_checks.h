@@ -28,10 +28,10 @@ bool JudgeServes(const std::string& url, const absl::StatusOr<RestServes>& serve
 
 // Tells by the answer to /ping whether a slurmctld is up; an answer that tells of none is no proof.
 bool AnyIsUp(const nlohmann::json& answer);
-// slurmctld, by the answer to /ping.
+// Judges slurmctld, by the answer to /ping.
 bool JudgePing(const absl::StatusOr<RestAnswer>& ping, agents::CheckList* checks);
 
-// The time in the answer to /diag.
+// Returns the time in the answer to /diag.
 std::optional<absl::Time> RestControllerTime(const nlohmann::json& answer);
 
 // Returns the user's, on the cluster of this name, or on any if that is empty. INTERNAL: the answer

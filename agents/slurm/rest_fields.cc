@@ -259,7 +259,7 @@ json MailWords(std::string_view text) {
   return words;
 }
 
-// Each resource of the list with `prefix` before it.
+// Writes each resource of the list with `prefix` before it.
 json Tres(std::string_view list, std::string_view prefix) {
   std::string tres;
   for (std::string_view one : Split(list, ',')) {

@@ -32,7 +32,7 @@ absl::Status UnreadableAnswer(std::string_view what);
 std::optional<int64_t> NumberOf(const nlohmann::json& value);
 // Seconds since 1970; nothing for 0.
 std::optional<absl::Time> TimeOf(const nlohmann::json& value);
-// The words of a list of texts, or the one text.
+// Returns the words of a list of texts, or the one text.
 std::vector<std::string> WordsOf(const nlohmann::json& value);
 
 // One of an answer's errors.

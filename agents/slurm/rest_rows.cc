@@ -137,7 +137,7 @@ absl::Duration SpanOf(const json& value) {
          absl::Microseconds(NumberOf(Member(value, "microseconds")).value_or(0));
 }
 
-// The most memory of a task of the step.
+// Returns the most memory of a task of the step.
 uint64_t MaxRssOf(const json& step) {
   const json* most = ListIn(Member(Member(step, "tres"), "requested"), "max");
   if (most == nullptr) return 0;

@@ -24,11 +24,11 @@ absl::StatusOr<std::vector<QueuedJob>> RestWholeQueue(const nlohmann::json& answ
 // One job as slurmctld remembers it, from an answer about it, or about its array. NOT_FOUND: the
 // answer is about others.
 absl::StatusOr<HistoryRow> RestJob(const nlohmann::json& answer, const JobId& id);
-// The user's jobs from accounting, likewise.
+// Returns the user's jobs from accounting, likewise.
 absl::StatusOr<std::vector<HistoryRow>> RestHistory(const nlohmann::json& answer,
                                                     std::string_view user);
 
-// The counts of accounting for the user's jobs, likewise.
+// Returns the counts of accounting for the user's jobs, likewise.
 absl::StatusOr<std::vector<UsageRow>> RestUsage(const nlohmann::json& answer,
                                                 std::string_view user);
 

@@ -46,7 +46,7 @@ absl::StatusOr<std::string> ScriptText(const Submission& submission) {
   return text + "\n";
 }
 
-// The number in a field, which may be a text.
+// Returns the number in a field, which may be a text.
 std::optional<uint64_t> CountIn(const json& job, std::string_view name) {
   const auto field = job.find(name);
   if (field == job.end()) return std::nullopt;

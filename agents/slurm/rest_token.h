@@ -18,16 +18,16 @@ namespace muster::slurm {
 std::optional<absl::Time> TokenEnd(std::string_view token);
 // Returns the user for whom it was made; empty if it does not say.
 std::string TokenUser(std::string_view token);
-// The token in "SLURM_JWT=..." (as `scontrol token` prints it) or alone. INVALID_ARGUMENT: it is
-// none.
+// Returns the token in "SLURM_JWT=..." (as `scontrol token` prints it) or alone. INVALID_ARGUMENT:
+// it is none.
 absl::StatusOr<std::string> ParseToken(std::string_view text);
 
 // The source of tokens. Thread-safe.
 class TokenSource {
  public:
   virtual ~TokenSource() = default;
-  // A token that has not ended at `now` (time of day). FAILED_PRECONDITION: there is none, and what
-  // to do; UNAVAILABLE: nobody could be asked for one.
+  // Returns a token that has not ended at `now` (time of day). FAILED_PRECONDITION: there is none,
+  // and what to do; UNAVAILABLE: nobody could be asked for one.
   virtual absl::StatusOr<std::string> Get(absl::Time now) = 0;
   // The last token may have been refused: the next one should be another.
   virtual void Doubt() {}

@@ -87,8 +87,8 @@ std::string Environment(const agent::v1::Assignment& assignment, std::string_vie
   return file;
 }
 
-// The variables of the job's secrets, and those that are in files. The nodes take all of them away
-// when the run has ended.
+// Adds the variables of the job's secrets, and those that are in files. The nodes take all of them
+// away when the run has ended.
 void AddSecrets(const agent::v1::Assignment& assignment, const RunPaths& paths,
                 std::vector<RunFile>* files) {
   if (assignment.secrets().empty()) return;
@@ -103,7 +103,7 @@ void AddSecrets(const agent::v1::Assignment& assignment, const RunPaths& paths,
   }
 }
 
-// The working directory, then the words of the program.
+// Returns the working directory, then the words of the program.
 std::string ProgramFile(const v1::JobSpec& spec, const RunPaths& paths,
                         const std::vector<std::string>& words) {
   std::string file;

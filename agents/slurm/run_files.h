@@ -24,7 +24,7 @@ class RunPaths {
   RunPaths(std::string_view runs_directory, std::string_view run_key)
       : root_(runs_directory), directory_(root_ + "/" + std::string(run_key)), run_key_(run_key) {}
 
-  // The directory that has all runs of one user.
+  // Returns the directory that has all runs of one user.
   const std::string& root() const { return root_; }
   const std::string& run_key() const { return run_key_; }
   const std::string& directory() const { return directory_; }
@@ -32,7 +32,7 @@ class RunPaths {
   // leaves there are the user's.
   std::string work() const { return directory_ + "/work"; }
   std::string specs() const { return directory_ + "/specs"; }
-  // "environment", or a role's.
+  // Returns "environment", or a role's.
   std::string environment_of(std::string_view name) const {
     return directory_ + "/env/" + std::string(name);
   }
@@ -46,7 +46,7 @@ class RunPaths {
   std::string script() const { return directory_ + "/sbatch/batch.sh"; }
   std::string command_line() const { return directory_ + "/sbatch/command"; }
   std::string claim() const { return directory_ + "/claim"; }
-  // A claim without a job's id, taken away.
+  // Returns a claim without a job's id, taken away.
   std::string dead_claim() const { return claim() + ".dead"; }
   std::string slurm_output() const { return directory_ + "/slurm-logs/slurm.out"; }
   std::string standard_output(uint32_t rank) const { return RankFile(rank, "out"); }
@@ -93,15 +93,15 @@ struct RunFile {
   uint32_t mode = 0600;
 };
 
-// The text of batch.sh.
+// Returns the text of batch.sh.
 std::string_view BatchScript();
 
 // The most starts by Slurm of a job that still asks to be requeued after its slurm.timeout.
 inline constexpr uint32_t kMaxTimeoutRequeues = 100;
 
-// The files to write before sbatch. `shell` has the variables that a batch script takes along from
-// where it was submitted; for `taken_limits`, see LimitsFile. INVALID_ARGUMENT: a variable that
-// bash does not let anyone set.
+// Returns the files to write before sbatch. `shell` has the variables that a batch script takes
+// along from where it was submitted; for `taken_limits`, see LimitsFile. INVALID_ARGUMENT: a
+// variable that bash does not let anyone set.
 absl::StatusOr<std::vector<RunFile>> MakeRunFiles(
     const agent::v1::Assignment& assignment, std::string_view cluster, const RunPaths& paths,
     uint32_t max_timeout_requeues = kMaxTimeoutRequeues, const contract::ShellVariables& shell = {},

@@ -42,9 +42,9 @@ class Scheduler {
   // not answer, says what to do.
   virtual absl::StatusOr<ClusterSettings> Probe() = 0;
   virtual absl::StatusOr<ClusterSettings> Settings() = 0;
-  // Partitions and their nodes.
+  // Returns partitions and their nodes.
   virtual absl::StatusOr<std::vector<v1::Pool>> Pools() = 0;
-  // The same in full, and everybody's jobs that have not ended, for people.
+  // Returns the same in full, and everybody's jobs that have not ended, for people.
   virtual absl::StatusOr<std::vector<Partition>> Partitions() = 0;
   virtual absl::StatusOr<std::vector<v1::Node>> Nodes() = 0;
   virtual absl::StatusOr<std::vector<QueuedJob>> WholeQueue() = 0;
@@ -86,10 +86,10 @@ class Scheduler {
   // Returns the memory that slurmctld still has of one job. NOT_FOUND: nothing.
   virtual absl::StatusOr<HistoryRow> ShowJob(const JobId& id) = 0;
 
-  // Jobs in one CancelMany or SetHeldMany, at least 1.
+  // Returns how many jobs one CancelMany or SetHeldMany takes, at least 1.
   virtual size_t MaxJobsInCall() const = 0;
-  // One answer for each, in the same order. OK: it was asked to end the job, or the job is not
-  // there, or has ended.
+  // Returns one answer for each, in the same order. OK: it was asked to end the job, or the job is
+  // not there, or has ended.
   virtual std::vector<absl::Status> CancelMany(const std::vector<JobId>& ids) = 0;
   // Keeps jobs from being started, also those that run and are requeued, or lets them start. OK if
   // it is so already. NOT_FOUND: slurmctld does not know it; FAILED_PRECONDITION: it has ended.

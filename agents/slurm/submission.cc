@@ -25,7 +25,7 @@ class Options {
  public:
   void Add(std::string word) { words_.push_back(std::move(word)); }
 
-  // A user's text, left out if empty.
+  // Adds a user's text, which is left out if empty.
   void AddText(std::string_view option, std::string_view field, std::string_view value) {
     if (value.empty()) return;
     const bool printable = std::none_of(value.begin(), value.end(), [](char c) {

@@ -33,7 +33,7 @@ struct Submission {
   std::vector<std::string> arguments;
 };
 
-// The words that follow "sbatch" on its command line.
+// Returns the words that follow "sbatch" on its command line.
 std::vector<std::string> SbatchArguments(const Submission& submission);
 
 // Describes an array of runs with the same options: what it is called, where its files are, the ids
@@ -45,9 +45,9 @@ struct TaskArray {
   uint32_t limit = 0;
 };
 
-// The run's job. `after` is the Slurm job whose end, however it comes, the run waits for. `array`
-// is the job of all its runs, of which this is the first. INVALID_ARGUMENT names the field of the
-// spec that Slurm could not be given.
+// Returns the run's job. `after` is the Slurm job whose end, however it comes, the run waits for.
+// `array` is the job of all its runs, of which this is the first. INVALID_ARGUMENT names the field
+// of the spec that Slurm could not be given.
 absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignment,
                                           const RunPaths& paths, const GpuTypes& gpu_types,
                                           std::optional<uint64_t> after = std::nullopt,
@@ -88,13 +88,13 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, const v1::StateReason&
                             std::string all_words);
 // Returns the outcome of a job that nobody was asked to take, since it cannot be said there.
 SubmitOutcome NotSent(std::string words);
-// The outcome of a submission that nobody was asked for, and that may go later.
+// Returns the outcome of a submission that nobody was asked for, and that may go later.
 SubmitOutcome NobodyAsked(std::string_view words);
 // Returns the outcome after an error that kept the answer from coming, which tells whether anybody
 // was asked at all.
 SubmitOutcome NoAnswer(const absl::Status& status);
 
-// The failure for a refusal in words that no table holds.
+// Returns the failure for a refusal in words that no table holds.
 v1::Failure UnknownRefusal(std::string_view slurm_words);
 
 }  // namespace muster::slurm

@@ -11,11 +11,11 @@
 
 namespace muster::slurm {
 
-// The working directory of a run. NOT_FOUND: the agent has submitted no such run.
+// Returns the working directory of a run. NOT_FOUND: the agent has submitted no such run.
 absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenUserRunFiles(const SlurmConfig& config,
                                                                    const std::string& state_dir,
                                                                    const agents::RankOfRun& of);
-// The directory of its results, as above.
+// Returns the directory of its results, as above.
 absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenUserResults(const SlurmConfig& config,
                                                                   const std::string& state_dir,
                                                                   const agents::RankOfRun& of);

@@ -22,7 +22,7 @@
 
 namespace muster::slurm {
 
-// The path by which UsersHost reaches any path as this user.
+// Returns the path by which UsersHost reaches any path as this user.
 std::string UserPath(std::string_view user, std::string_view path);
 
 class UsersHost : public hosts::Host {
@@ -35,7 +35,7 @@ class UsersHost : public hosts::Host {
 
   std::string Name() const override { return own_->Name(); }
   std::optional<hosts::LoginReport> TryLogins() override { return own_->TryLogins(); }
-  // As the user in whose area the first of the words is that is in one.
+  // Runs as the user in whose area the first of the words is that is in one.
   absl::StatusOr<hosts::CommandResult> Run(const hosts::Command& command) override;
   absl::Status WriteFile(std::string_view path, std::string_view content,
                          const hosts::WriteOptions& options) override;

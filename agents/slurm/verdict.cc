@@ -237,7 +237,7 @@ SlurmEnd EndAccordingToRecord(const RunFacts& facts) {
   return end;
 }
 
-// The command that people type to see the same.
+// Returns the command that people type to see the same.
 std::string_view CommandOf(v1::EvidenceSource source) {
   if (source == v1::EVIDENCE_SOURCE_SQUEUE) return "squeue";
   return source == v1::EVIDENCE_SOURCE_SACCT ? "sacct" : "exit record";
@@ -260,7 +260,7 @@ Observation LaunchFailed(const RunFacts& facts) {
   return observation;
 }
 
-// The message about a job whose end Slurm itself does not explain.
+// Returns the message about a job whose end Slurm itself does not explain.
 std::string Unsaid(const RunFacts& facts) {
   if (facts.history_answer != RunFacts::History::kNoAnswer)
     return "gone from the queue, and no history tells of its end";
@@ -309,8 +309,8 @@ Observation Succeeded(const RunFacts& facts) {
   return observation;
 }
 
-// A run that Slurm has forgotten. If the agent has fenced it, that is a failure like others,
-// because another run can never meet it.
+// Reports a run that Slurm has forgotten. If the agent has fenced it, that is a failure like
+// others, because another run can never meet it.
 Observation Lost(const RunFacts& facts) {
   Observation observation =
       MakeObservation(facts, facts.is_fenced ? v1::RUN_STATE_FAILED : v1::RUN_STATE_LOST);

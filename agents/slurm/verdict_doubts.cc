@@ -6,7 +6,7 @@
 namespace muster::slurm {
 namespace {
 
-// Slurm ended the job, and not its command.
+// Tells whether Slurm ended the job, and not its command.
 bool IsStopped(JobPhase phase) { return HasEnded(phase) && phase > JobPhase::kFailed; }
 
 }  // namespace

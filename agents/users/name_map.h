@@ -27,8 +27,8 @@ absl::StatusOr<std::optional<MapLine>> ParseMapLine(std::string_view text, size_
 // which "\1" in the right part repeats.
 std::optional<std::string> RightPartFor(const MapLine& line, std::string_view name);
 
-// The text of the file of that setting. FAILED_PRECONDITION: others than root and this process's
-// user may change the file, or it cannot be read.
+// Returns the text of the file of that setting. FAILED_PRECONDITION: others than root and this
+// process's user may change the file, or it cannot be read.
 absl::StatusOr<std::string> ReadMap(std::string_view setting, const std::string& file);
 
 }  // namespace muster::users

@@ -23,7 +23,7 @@ absl::Status CheckConnected(const AgentSessions& agents, std::string_view cluste
 // A stream's first message is its only hello.
 absl::Status CameTwice();
 absl::Status MustBeFirst();
-// A message that this broker does not know.
+// Makes the error for a message that this broker does not know.
 absl::Status UnknownMessage();
 
 }  // namespace muster::broker

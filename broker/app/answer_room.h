@@ -18,7 +18,7 @@ class AnswerRoom {
  public:
   // The room is enough for one job: its answer is small whatever it has.
   AnswerRoom() = default;
-  // The room for an answer with these jobs.
+  // Takes the room for an answer with these jobs.
   explicit AnswerRoom(const std::vector<v1::Job*>& jobs);
 
   // Gives the job the reason in place of the one that it has, or leaves it as it is if there is no

@@ -29,7 +29,7 @@ class AuditSubject {
 
   // Returns "3,7-9", or empty for no job.
   std::string Jobs() const;
-  // NAME=VALUE, with spaces between.
+  // Returns NAME=VALUE, with spaces between.
   const std::string& target() const { return target_; }
 
  private:

@@ -34,7 +34,7 @@ class CatchUp {
     std::vector<uint64_t> ended;  // jobs whose end is among them
     uint64_t read_up_to = 0;      // all up to this sequence is in the pages so far
   };
-  // The next changes after a sequence, none of them after `up_to`.
+  // Returns the next changes after a sequence, none of them after `up_to`.
   absl::StatusOr<Page> ReadAfter(uint64_t sequence, uint64_t up_to);
 
  private:
@@ -47,13 +47,13 @@ class CatchUp {
   };
 
   absl::StatusOr<Found> List(uint64_t sequence, uint64_t up_to) const;
-  // Those that are still there, with their runs if there is a filter.
+  // Reads those that are still there, with their runs if there is a filter.
   absl::StatusOr<Jobs> ReadJobs(const Found& found) const;
   absl::Status Give(store::JobTransition& step, const Jobs& jobs, Page* page);
   absl::Status Give(store::RunChange& changed, const Jobs& jobs, Page* page);
-  // The steps of a job before this sequence.
+  // Returns the steps of a job before this sequence.
   absl::StatusOr<store::StepsSoFar*> PastOf(uint64_t job, uint64_t sequence);
-  // The fields that its user changed later, as they were after the latest step so far.
+  // Returns the fields that its user changed later, as they were after the latest step so far.
   absl::StatusOr<std::optional<store::Editable>> EditedSince(uint64_t job,
                                                              const store::StepsSoFar& steps) const;
   // Tells whether the filter takes the job as it was after the step, or before it.

@@ -15,7 +15,7 @@ absl::StatusOr<v1::ListTokensResponse> ListTokens(const Principal& principal,
                                                   const Services& services,
                                                   const v1::ListTokensRequest& request);
 
-// Open to everybody but those whose credential was refused.
+// Is open to everybody but those whose credential was refused.
 absl::StatusOr<v1::GetLoginInfoResponse> GetLoginInfo(const Principal& principal,
                                                       const Services& services);
 

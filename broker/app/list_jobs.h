@@ -9,7 +9,7 @@
 
 namespace muster::broker {
 
-// Those that the principal may see. Blocks; on the readers.
+// Lists those that the principal may see. Blocks; on the readers.
 absl::StatusOr<v1::ListJobsResponse> ListJobs(const Principal& principal, const Services& services,
                                               const v1::ListJobsRequest& request);
 

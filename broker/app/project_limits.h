@@ -21,8 +21,8 @@ namespace muster::broker {
 // Returns the projects at this moment, "default" alone without a file of projects. Never null.
 std::shared_ptr<const auth::ProjectTable> ProjectsOf(const Services& services);
 
-// The caller with the memberships that these projects give. Only a known caller has projects: no
-// client over TCP without a credential, and no agent.
+// Returns the caller with the memberships that these projects give. Only a known caller has
+// projects: no client over TCP without a credential, and no agent.
 Principal WithMemberships(const auth::ProjectTable& projects, Principal principal);
 
 // Watches over the rights of a stream's caller. Owner: the stream's source.

@@ -36,7 +36,7 @@ const contract::ProjectShare& ShareOf(const contract::ProjectShares& shares,
   return found == shares.projects.end() ? defaults : found->second;
 }
 
-// The part that weights entitle a project to, beside the projects that have jobs.
+// Returns the part that weights entitle a project to, beside the projects that have jobs.
 double FairShareOf(const std::string& name, std::vector<std::string> with_jobs,
                    const contract::ProjectShares& shares) {
   if (std::find(with_jobs.begin(), with_jobs.end(), name) == with_jobs.end())

@@ -9,7 +9,7 @@
 
 namespace muster::broker {
 
-// The error for a call that reads the store while too many others do.
+// Returns the error for a call that reads the store while too many others do.
 absl::Status ReadersBusy();
 
 // All methods may be called from any thread, and none blocks.
@@ -30,7 +30,7 @@ class Readers {
   virtual bool PostReserved(Task task) = 0;
   virtual void Unreserve() = 0;
 
-  // The error for a call that was not taken.
+  // Returns the error for a call that was not taken.
   virtual absl::Status Refusal() const { return ReadersBusy(); }
 };
 

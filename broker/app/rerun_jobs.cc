@@ -164,7 +164,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     added.set_job_id(job);
   }
 
-  // The request's filter, for the jobs that can run again.
+  // Returns the request's filter, for the jobs that can run again.
   absl::StatusOr<contract::Filter> EndedJobs() const {
     auto filter = contract::ParseFilter(request_.filter(), services_.now());
     if (!filter.ok()) return filter.status();
@@ -289,7 +289,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     done_(std::move(response_));
   }
 
-  // An error about one of the specs, with the job that has it.
+  // Returns an error about one of the specs, with the job that has it.
   absl::Status WithSource(const absl::Status& status) const {
     const auto info = contract::GetErrorInfo(status);
     if (!info) return status;

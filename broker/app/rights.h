@@ -51,7 +51,7 @@ struct RpcUseCase {
   std::string_view rpc;  // "JobsService.SubmitJob"
   UseCase use_case;
 };
-// Every call of the services that clients use.
+// Returns every call of the services that clients use.
 std::span<const RpcUseCase> RpcUseCases();
 
 // Returns the jobs that the principal may do this with, by the role and by memberships together; a

@@ -18,7 +18,7 @@ using SubmitJobDone = std::function<void(absl::StatusOr<v1::SubmitJobResponse>)>
 // `done` is called once, on any thread, with jobs that are on disk. Does not block.
 void SubmitJob(const Principal& principal, const Services& services, v1::SubmitJobRequest request,
                SubmitJobDone done);
-// All or none.
+// Submits all or none.
 void SubmitJobs(const Principal& principal, const Services& services, v1::SubmitJobsRequest request,
                 SubmitDone done);
 

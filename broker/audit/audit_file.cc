@@ -85,7 +85,7 @@ absl::StatusOr<Head> HeadOf(const Database& database) {
   return Head{.seq = static_cast<uint64_t>(last->Int(0)), .hash = std::string(last->Blob(1))};
 }
 
-// The last record that the newest retention removed.
+// Returns the last record that the newest retention removed.
 absl::StatusOr<Removed> NewestRetention(const Database& database) {
   absl::StatusOr<Statement> found =
       database.Prepare("SELECT target FROM record WHERE action = ? ORDER BY seq DESC LIMIT 1");

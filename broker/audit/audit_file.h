@@ -49,7 +49,7 @@ class AuditFile {
   absl::Status AppendInTransaction(absl::Span<Record> records);
   absl::StatusOr<uint64_t> RetainInTransaction(int64_t before_micros, uint64_t max_bytes,
                                                uint64_t most, int64_t now_micros);
-  // The bytes of the file that are in use.
+  // Returns the bytes of the file that are in use.
   absl::StatusOr<uint64_t> UsedBytes() const;
 
   // The statements end before their database.

@@ -77,7 +77,7 @@ class AuditLog {
   int64_t NowMicros() const { return absl::ToUnixMicros(now_()); }
   void Queue(Record record, Written written) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void QueueLeftOut(bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The writing thread.
+  // Is the writing thread.
   void Run();
   // Waits until there is something to write, and takes it. False: stopped, and nothing is left.
   bool TakeGroup(std::vector<Waiting>* group, bool* is_retention_due);

@@ -11,7 +11,7 @@
 namespace muster::audit {
 
 inline constexpr size_t kHashBytes = 32;
-// The hash before the first record.
+// Returns the hash before the first record.
 inline const std::string kNoHash(kHashBytes, '\0');
 // The action of the record that is written when old ones are removed.
 inline constexpr std::string_view kRetentionAction = "audit.retention";
@@ -25,7 +25,7 @@ struct Removed {
   uint64_t seq = 0;  // 0: nothing was removed
   std::string hash = kNoHash;
 };
-// The target of the retention's record, and back. Number 0: the text is none.
+// Returns the target of the retention's record, and back. Number 0: the text is none.
 std::string RetentionTarget(const Removed& removed);
 Removed ReadRetentionTarget(std::string_view target);
 

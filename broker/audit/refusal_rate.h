@@ -27,7 +27,7 @@ class RefusalRate {
 
   // Counts a refused call; false if it is to be left out. `has_room`: false leaves it out anyway.
   bool Admit(const std::string& user, bool has_room, absl::Time now);
-  // The calls that were left out in minutes that have passed. `all`: also in the present one.
+  // Takes the calls that were left out in past minutes. `all`: also in the present one.
   LeftOut Take(absl::Time now, bool all);
 
  private:

@@ -37,13 +37,13 @@ class AuthDatabase {
   static absl::StatusOr<std::unique_ptr<AuthDatabase>> Open(const std::string& path);
 
   absl::StatusOr<std::vector<GivenCertificate>> Certificates() const;
-  // The time of the last revocation of each cluster that had one.
+  // Returns the time of the last revocation of each cluster that had one.
   absl::StatusOr<std::map<std::string, absl::Time>> Revocations() const;
 
   // `digest` names the token. RESOURCE_EXHAUSTED, TOO_MANY_INVITATIONS: so many are open.
   absl::Status AddInvitation(std::string_view digest, std::string_view cluster, absl::Time until,
                              absl::Time now);
-  // The cluster of an open invitation. UNAUTHENTICATED: INVITE_UNKNOWN, INVITE_USED,
+  // Returns the cluster of an open invitation. UNAUTHENTICATED: INVITE_UNKNOWN, INVITE_USED,
   // INVITE_EXPIRED.
   absl::StatusOr<std::string> FindInvitation(std::string_view digest, absl::Time now) const;
   // Uses the invitation up for this certificate, both or none.

@@ -33,7 +33,7 @@ class CaDirectory {
   bool Exists() const;
   // Makes all four. ALREADY_EXISTS: there is a CA; its loss would shut out every agent.
   absl::Status Init(const std::vector<std::string>& names, absl::Time now) const;
-  // The CA. An error names the file that cannot be read, and what to do.
+  // Returns the CA. An error names the file that cannot be read, and what to do.
   absl::StatusOr<pki::Identity> Load() const;
   // Makes the broker's certificate anew, with the same key and names, once a third of its life is
   // left. Returns whether it did.

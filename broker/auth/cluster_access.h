@@ -61,7 +61,7 @@ class ClusterAccess {
   // Returns the cluster of a caller's certificate, of which it has shown the key. UNAUTHENTICATED,
   // CERTIFICATE_REFUSED: it is not trusted, has expired, was revoked, or names no cluster.
   absl::StatusOr<ClusterPeer> Check(const std::string& pem) const;
-  // The same for a caller that was checked when its stream began.
+  // Checks the same for a caller that was checked when its stream began.
   absl::Status CheckAgain(const ClusterPeer& peer) const;
 
   absl::StatusOr<Enrolled> Enroll(std::string_view token, std::string_view request);

@@ -70,12 +70,12 @@ class ProjectTable {
   const std::map<std::string, Project, std::less<>>& all() const { return projects_; }
   // True if a job may name any project: there is none but "default".
   bool is_open() const { return projects_.size() == 1; }
-  // The roles of such a caller in projects, by project.
+  // Returns the roles of such a caller in projects, by project.
   std::vector<Membership> MembershipsOf(std::string_view user,
                                         const std::vector<std::string>& groups) const;
-  // Never null.
+  // Is never null.
   const std::shared_ptr<const contract::PlaceLimits>& places() const { return places_; }
-  // Never null.
+  // Is never null.
   const std::shared_ptr<const contract::ProjectShares>& shares() const { return shares_; }
 
  private:

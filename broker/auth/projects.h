@@ -37,7 +37,7 @@ class Projects {
   static absl::StatusOr<std::unique_ptr<Projects>> Open(const std::string& path);
   ~Projects();
 
-  // Never null.
+  // Is never null.
   std::shared_ptr<const ProjectTable> Read() const;
 
   // Carries the edit out; OK: it is on disk, and Read shows it. RESOURCE_EXHAUSTED,

@@ -28,10 +28,10 @@ struct ServerIdentity {
 // message says how to get them.
 absl::StatusOr<ServerIdentity> FindServerIdentity(const IdentityFiles& files, absl::Time now);
 
-// The CA's certificate at the end of the served ones, as PEM. FAILED_PRECONDITION, NO_CA: the file
-// does not end with a CA's own certificate.
+// Returns the CA's certificate at the end of the served ones, as PEM. FAILED_PRECONDITION, NO_CA:
+// the file does not end with a CA's own certificate.
 absl::StatusOr<std::string> ServedCaCertificate(const std::string& certificate_file);
-// Its fingerprint. Errors likewise.
+// Returns its fingerprint. Errors likewise.
 absl::StatusOr<std::string> ServedCa(const std::string& certificate_file);
 
 }  // namespace muster::broker

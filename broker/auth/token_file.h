@@ -27,7 +27,7 @@ class TokenFile {
   // Removes the tokens `gone` and adds one, all or nothing. Returns its id.
   absl::StatusOr<uint64_t> Replace(const std::vector<uint64_t>& gone, const TokenRecord& added);
   absl::Status Revoke(const std::vector<uint64_t>& ids, int64_t micros);
-  // Pairs of an id and the time of its last use.
+  // Takes pairs of an id and the time of its last use.
   absl::Status NoteUses(const std::vector<std::pair<uint64_t, int64_t>>& uses);
 
  private:

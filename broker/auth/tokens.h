@@ -72,7 +72,7 @@ class Tokens {
 
   // Looks for the token with this text. A live one counts as used now.
   FoundToken Find(std::string_view text) const;
-  // The kept tokens, by id.
+  // Returns the kept tokens, by id.
   std::vector<std::shared_ptr<const Token>> List() const;
 
   // The request was checked. ALREADY_EXISTS, TOKEN_EXISTS: the user has a live token of this name.
@@ -87,7 +87,7 @@ class Tokens {
  private:
   Tokens(std::unique_ptr<TokenFile> file, std::function<absl::Time()> now);
   void Add(const std::shared_ptr<Token>& token) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The ids of the ended tokens that make room for one more of the user's.
+  // Returns the ids of the ended tokens that make room for one more of the user's.
   absl::StatusOr<std::vector<uint64_t>> MakeRoom(const NewToken& asked, absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -102,7 +102,7 @@ class Accounts {
   // Nothing: nobody of this name has an account.
   std::optional<UserIndex> FindUser(std::string_view name) const;
   const std::string& NameOf(UserIndex user) const { return users_[user].name; }
-  // Queued jobs of a user, in all projects.
+  // Counts queued jobs of a user, in all projects.
   uint64_t QueuedOf(std::string_view user) const;
 
   // ---- accounts

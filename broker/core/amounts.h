@@ -19,18 +19,18 @@ using Amounts = std::array<double, kResources>;
 
 void AddTo(const Amounts& amounts, Amounts* sum);
 
-// The demand of one run of such a job, on all nodes. A job that leaves its cores open counts as one
-// core for each node.
+// Returns the demand of one run of such a job, on all nodes. A job that leaves its cores open
+// counts as one core for each node.
 Amounts AmountsOf(const Requirements& requirements);
 
-// The thousandths of GPUs of one run, on all nodes.
+// Returns the thousandths of GPUs of one run, on all nodes.
 uint64_t GpuMillisOf(const Requirements& requirements);
 
 // Returns the type of its GPUs, in lower case; empty means any.
 std::string GpuTypeOf(const Requirements& requirements);
 
-// The nodes of a cluster. Pools may have nodes in common: of the nodes that are alike, those of the
-// pool with most of them count. Zero: not known.
+// Returns the nodes of a cluster. Pools may have nodes in common: of the nodes that are alike,
+// those of the pool with most of them count. Zero: not known.
 Amounts CapacityOf(const v1::Inventory& inventory);
 
 }  // namespace muster::core

@@ -155,7 +155,7 @@ bool ComesBefore(const std::shared_ptr<const ClusterView>& cluster, const std::s
   return cluster->name() < name;
 }
 
-// The clusters that a page may have.
+// Returns the clusters that a page may have.
 std::pair<ClusterViews::const_iterator, ClusterViews::const_iterator> Among(
     const ListClusters& which, const ClusterViews& clusters) {
   const std::string& name = which.name.empty() ? which.after : which.name;

@@ -34,7 +34,7 @@ Fingerprint FingerprintOf(const v1::JobSpec& spec);
 // unknown fields is refused, whatever its fingerprint is.
 Fingerprint RequestFingerprintOf(const v1::JobSpec& sent);
 
-// The bytes of a spec, its maps in the order of their keys.
+// Returns the bytes of a spec, its maps in the order of their keys.
 std::string DeterministicBytes(const v1::JobSpec& spec);
 
 }  // namespace muster::core

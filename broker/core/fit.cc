@@ -62,7 +62,7 @@ Need NeedOf(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kind)
   return need;
 }
 
-// The most GPUs that one node of the group can give to the job.
+// Returns the most GPUs that one node of the group can give to the job.
 uint64_t GpusFor(const Need& need, const v1::NodeGroup& group) {
   uint64_t most = 0;
   for (const auto& [type, count] : group.gpus()) {
@@ -153,7 +153,7 @@ Fit CheckPool(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kin
   return {Fit::Verdict::kNotNow, {.code = LackCode::kOpenPool, .pool = &pool}};
 }
 
-// The pools in any of which a job may start that names none.
+// Returns the pools in any of which a job may start that names none.
 std::vector<const v1::Pool*> DefaultPools(const v1::Inventory& inventory) {
   std::vector<const v1::Pool*> pools;
   for (const v1::Pool& pool : inventory.pools()) {

@@ -67,11 +67,11 @@ class Job {
   HoldState hold() const;
   uint32_t sequence() const { return sequence_; }  // number of the latest step of its history
   uint16_t runs() const { return runs_; }          // number of the latest run
-  // The number of its runs that were given up with their clusters.
+  // Returns the number of its runs that were given up with their clusters.
   uint8_t fail_overs() const { return fail_overs_; }
   // The number of runs that came back before they began. No retry counts them.
   uint16_t returned() const { return returned_; }
-  // Cluster of the latest run. 0: there is none, or the job waits for the next one.
+  // Returns the cluster of the latest run. 0: there is none, or the job waits for the next one.
   ClusterIndex cluster() const { return cluster_; }
   std::optional<int64_t> start_unix_micros() const;  // first start of its command
 };

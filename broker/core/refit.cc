@@ -12,7 +12,7 @@ namespace {
 // Costs of moving a group to another lane, in checks of one group against one cluster.
 constexpr int64_t kChecksForAMove = 10;
 
-// The order of a ClusterSet. A cluster that is being forgotten may have the name of another one.
+// Is the order of a ClusterSet. A cluster that is being forgotten may have the name of another one.
 bool IsBefore(const Cluster* a, const Cluster* b) {
   return std::forward_as_tuple(a->name(), a->index) < std::forward_as_tuple(b->name(), b->index);
 }

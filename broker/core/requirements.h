@@ -126,7 +126,7 @@ class RequirementsList {
 
   // Returns the index in the list.
   uint32_t Add(Requirements requirements);
-  // The list. Nothing may be added after it.
+  // Returns the list. Nothing may be added after it.
   std::vector<Requirements> Take() { return std::move(list_); }
 
  private:

@@ -24,7 +24,7 @@ enum class RunStep {
   kRestarted,  // the scheduler has started the run again; the state may be the same
 };
 
-// A run that a cluster was just chosen for.
+// Makes a run that a cluster was just chosen for.
 v1::Run AssignedRun(uint32_t number, std::string run_key, std::string cluster, absl::Time now);
 
 // True if the report is legal: its state follows the run's or equals it, and only an ended run has

@@ -18,7 +18,7 @@ namespace muster::core {
 // cluster that we know lets a program run for longer.
 inline constexpr int64_t kMaxDaysOfRun = 400;
 
-// The day of a time, since 1970, in UTC.
+// Returns the day of a time, since 1970, in UTC.
 int64_t DayOf(int64_t unix_micros);
 
 // The rows are told apart by day, project, user, cluster and type of GPU; uses that are alike in

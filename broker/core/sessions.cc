@@ -32,7 +32,7 @@ std::string Essence(const v1::Inventory& inventory) {
   return copy.SerializeAsString();
 }
 
-// The rules of the message itself.
+// Returns the rules of the message itself.
 std::optional<contract::Refusal> CheckHello(const agent::v1::AgentHello& hello) {
   if (hello.protocol_version() != kProtocolVersion) {
     return contract::Refusal{

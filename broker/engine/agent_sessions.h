@@ -29,7 +29,7 @@ class AgentSessions {
 
   // Null: the session has gone.
   std::shared_ptr<AgentPeer> Find(core::SessionId session) const;
-  // The agent that the core has welcomed. Null: the cluster is not connected.
+  // Returns the agent that the core has welcomed. Null: the cluster is not connected.
   std::shared_ptr<AgentPeer> FindWelcomed(std::string_view cluster) const;
   // True if the agent that speaks for the cluster has this journal.
   bool IsWelcomed(std::string_view cluster, std::string_view journal_id) const;

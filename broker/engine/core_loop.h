@@ -41,7 +41,7 @@ class CoreLoop {
   // Handles a tick, if one is due or somebody has set the clock, then the inputs in their order,
   // then one round of placement.
   core::Output Turn(std::vector<core::Input> inputs, Instant now, const OnHandled& on_handled);
-  // The time until the next turn must come at the latest, with or without inputs.
+  // Returns the time until the next turn must come at the latest, with or without inputs.
   absl::Duration Patience(Instant now) const;
 
   // Returns the clusters as the store knew them. Call it before the first turn.
@@ -50,7 +50,7 @@ class CoreLoop {
   }
   // The same for what projects have and use.
   std::vector<core::ShownUse> TakeShownUses() { return core_->TakeShownUses(); }
-  // The last turn of all, which stores what is stored only now and then.
+  // Takes the last turn of all, which stores what is stored only now and then.
   core::Output LastTurn(Instant now);
   core::Counters counters() const { return core_->counters(); }
   uint64_t last_sequence() const { return core_->last_sequence(); }

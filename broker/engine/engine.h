@@ -73,7 +73,7 @@ class Engine {
   void Cancel(core::Cancel request, StatusDone done);
   void Hold(core::Hold request, StatusDone done);
   void Move(core::Move request, StatusDone done);
-  // The same three for requests with chosen_at.
+  // Do the same for requests with chosen_at.
   void CancelChosen(core::Cancel request, ChosenDone done);
   void HoldChosen(core::Hold request, ChosenDone done);
   void MoveChosen(core::Move request, ChosenDone done);

@@ -36,7 +36,7 @@ struct Stats {
   Peaks peaks;
 };
 
-// One line `stats`, and a warning if events were dropped since `before`.
+// Writes one line `stats`, and a warning if events were dropped since `before`.
 void LogStats(const Stats& stats, const Stats::Totals& before);
 
 }  // namespace muster::broker

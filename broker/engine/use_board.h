@@ -22,7 +22,7 @@ class UseBoard {
   // nothing. Users are shown where their project has a quota for each of them.
   std::shared_ptr<const core::UseView> Read(const std::string& project,
                                             const std::string& user = "") const;
-  // The projects that have jobs that have not ended, by name.
+  // Returns the projects that have jobs that have not ended, by name.
   std::vector<std::string> ProjectsWithJobs() const;
 
  private:

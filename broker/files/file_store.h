@@ -113,8 +113,8 @@ class FileStore {
   // name by now. The file is missing from then on, so that clients bring it again. Always returns
   // an error: NOT_FOUND, FILE_NOT_FOUND, or that it could not be removed.
   absl::Status DropDamaged(const std::string& sha256, const KeptFile& kept);
-  // Number of files that were dropped as damaged. Knowledge of trees from before the last one may
-  // be out of date.
+  // Returns the number of files that were dropped as damaged. Knowledge of trees from before the
+  // last one may be out of date.
   uint64_t dropped() const { return dropped_; }
 
   // Reserves room for a file. RESOURCE_EXHAUSTED with FILE_TOO_LARGE, FILES_FULL or DISK_FULL.

@@ -37,7 +37,7 @@ class JobFiles {
   // Marks the files of an unfinished job's tree as used now. Missing files are skipped: it is not
   // the task of this method to bring them back.
   absl::Status Use(const std::string& tree_sha256);
-  // The same for the file of a shell's variables.
+  // Does the same for the file of a shell's variables.
   absl::Status UseShell(const std::string& file_sha256) {
     return store_->Use(file_sha256).status();
   }

@@ -25,7 +25,7 @@ namespace {
 
 LogName NameOf(const LogId& log) { return {log.run, log.rank, log.stream}; }
 
-// The id under which the file of a rank's order is kept open.
+// Returns the id under which the file of a rank's order is kept open.
 LogId BothOutputs(LogId log) {
   log.stream = v1::LOG_STREAM_UNSPECIFIED;
   return log;
@@ -95,7 +95,7 @@ class FileArchive : public Archive {
   Usage usage() const override;
 
  private:
-  // The steps of Append.
+  // Does the steps of Append.
   absl::Status AppendLocked(const LogId& id, uint64_t offset, std::string_view data, bool end,
                             Job* job, Log* log, AppendResult* result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(log->mutex);

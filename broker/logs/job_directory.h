@@ -69,7 +69,7 @@ std::filesystem::path JobPath(const std::filesystem::path& root, uint64_t job);
 std::filesystem::path LogPath(const std::filesystem::path& root, uint64_t job, const LogName& name,
                               LogState state);
 
-// The path of an open log's sums.
+// Returns the path of an open log's sums.
 std::filesystem::path SumsPath(const std::filesystem::path& root, uint64_t job,
                                const LogName& name);
 std::filesystem::path OrderPath(const std::filesystem::path& root, uint64_t job,

@@ -27,7 +27,7 @@ class Chooser {
   std::mt19937_64 random_;
 };
 
-// All nodes in one cluster.
+// Puts all nodes into one cluster.
 Fleet AsOneCluster(const Fleet& fleet);
 
 }  // namespace muster::replay

@@ -48,7 +48,7 @@ size_t CountStarved(const Trace& trace, const std::vector<Outcome>& outcomes) {
   return starved;
 }
 
-// GPU seconds of the run within the time from 0 to `end`.
+// Returns GPU seconds of the run within the time from 0 to `end`.
 double UseWithin(const TraceJob& job, absl::Duration start, absl::Duration end) {
   const absl::Duration used = std::min(start + job.run_time, end) - std::min(start, end);
   return Seconds(used) * job.nodes * static_cast<double>(job.gpu_millis) / 1000;

@@ -41,9 +41,9 @@ struct Figures {
 Figures FiguresOf(const Fleet& fleet, const Trace& trace, const Replayed& replayed,
                   std::string policy);
 
-// A table for people.
+// Returns a table for people.
 std::string AsTable(const std::vector<Figures>& all);
-// An array of objects, without the waits.
+// Returns an array of objects, without the waits.
 std::string AsJson(const std::vector<Figures>& all);
 // Draws, as SVG, for each policy the part of the jobs that had started after a given wait.
 std::string AsPicture(const std::vector<Figures>& all);

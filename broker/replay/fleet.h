@@ -33,7 +33,7 @@ struct Fleet {
   std::vector<FleetCluster> clusters;  // by name, at least one
 };
 
-// The GPUs, or cores if there are none, of all nodes.
+// Returns the GPUs, or cores if there are none, of all nodes.
 uint64_t GpusOf(const Fleet& fleet);
 
 // Reads YAML:

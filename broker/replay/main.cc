@@ -47,7 +47,7 @@ absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   return text.str();
 }
 
-// The same status, with the place in front of its words.
+// Returns the same status, with the place in front of its words.
 absl::Status In(const std::string& place, const absl::Status& status) {
   return absl::Status(status.code(), fmt::format("{}: {}", place, ToStd(status.message())));
 }

@@ -236,8 +236,8 @@ class RunningBroker final : public Broker {
     return absl::OkStatus();
   }
 
-  // The address that a new agent is told. A listener on all addresses is called by the first name
-  // of its certificate.
+  // Returns the address that a new agent is told. A listener on all addresses is called by the
+  // first name of its certificate.
   std::string TlsAddress() const {
     std::string host = options_.tls.listen.substr(0, options_.tls.listen.rfind(':'));
     if (host == "0.0.0.0" || host == "[::]") {

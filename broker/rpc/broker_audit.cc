@@ -19,7 +19,7 @@
 namespace muster::broker {
 namespace {
 
-// The record of something that the broker itself did.
+// Returns the record of something that the broker itself did.
 audit::Record OwnRecord(std::string_view action, std::string target) {
   return {.action = std::string(action), .target = std::move(target), .result = "OK"};
 }

@@ -27,7 +27,7 @@ bool IsRefused(const absl::Status& status) {
   return absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
 }
 
-// "OK", the error's reason, or its code.
+// Returns "OK", the error's reason, or its code.
 std::string ResultOf(const absl::Status& status) {
   if (status.ok()) return "OK";
   const auto info = contract::GetErrorInfo(status);

@@ -61,7 +61,7 @@ class CallAudit {
     std::string credential = {};
   };
   static Who WhoIs(const Principal& caller);
-  // The caller that was noted, else the cluster that the call's certificate names.
+  // Returns the caller that was noted, else the cluster that the call's certificate names.
   Who Take(const grpc::ServerContextBase& call);
 
   audit::AuditLog& log_;

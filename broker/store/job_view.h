@@ -24,7 +24,7 @@ void PutHold(core::HoldState hold, v1::Job* job);
 // Puts in the failure of a job that another one's end let fail, so that it never had a run.
 void PutFailedDependency(uint64_t other, v1::Job* job);
 
-// The jobs that a job which is restored depends on. `states` are theirs, in the order of
+// Returns the jobs that a job which is restored depends on. `states` are theirs, in the order of
 // depends_on; JOB_STATE_UNSPECIFIED: it was deleted.
 std::vector<core::LiveJob::Dependency> RestoredDependencies(const v1::JobSpec& spec,
                                                             absl::Span<const v1::JobState> states);

@@ -21,7 +21,7 @@ class Scope {
   static Scope Of(std::vector<std::string> projects, std::vector<std::string> users) {
     return Scope(/*is_all=*/false, std::move(projects), std::move(users));
   }
-  // The same scope and, of these projects, the jobs of the user.
+  // Adds to the same scope, of these projects, the jobs of the user.
   Scope With(std::string user, std::vector<std::string> own_in) && {
     own_user_ = std::move(user);
     own_in_ = std::move(own_in);

@@ -146,7 +146,7 @@ class Store {
   // caller's names them. JOB_STATE_UNSPECIFIED: there is no such job, or it was deleted.
   virtual absl::StatusOr<std::vector<v1::JobState>> GetStates(
       absl::Span<const uint64_t> ids) const = 0;
-  // The use of the jobs in the scope, also of those that were deleted.
+  // Returns the use of the jobs in the scope, also of those that were deleted.
   virtual absl::StatusOr<UsageRows> ListUsage(const Scope& scope,
                                               const UsageQuery& query) const = 0;
   // Returns the jobs of one RerunJobs by number: those from `first` on that have this request id.

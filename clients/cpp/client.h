@@ -64,7 +64,7 @@ bool WasNeverSent(const absl::Status& error);
 // the broker said when to ask again.
 bool MayBeRepeated(const absl::Status& error);
 
-// A UUID (version 4) for SubmitJobRequest.request_id.
+// Makes a UUID (version 4) for SubmitJobRequest.request_id.
 std::string NewRequestId();
 
 // Every change of the chosen jobs, each once and in order, over as many connections as it
@@ -199,9 +199,9 @@ class Client {
   virtual absl::StatusOr<v1::DescribeClusterResponse> DescribeCluster(
       const v1::DescribeClusterRequest& request) = 0;
 
-  // Streams, resumed where they broke off. The deadline bounds the whole of it. `on_heartbeat`, if
-  // given, is called by Next with each heartbeat: at the beginning, and when nothing has changed
-  // for seconds.
+  // Open streams, which are resumed where they broke off. The deadline bounds the whole of it.
+  // `on_heartbeat`, if given, is called by Next with each heartbeat: at the beginning, and when
+  // nothing has changed for seconds.
   virtual std::unique_ptr<WatchReader> WatchJobs(v1::WatchJobsRequest request, absl::Time deadline,
                                                  std::function<void()> on_heartbeat = {}) = 0;
   virtual std::unique_ptr<LogReader> ReadLog(v1::ReadLogRequest request, absl::Time deadline) = 0;

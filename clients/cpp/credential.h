@@ -12,8 +12,8 @@ namespace muster::client {
 class Credential {
  public:
   virtual ~Credential() = default;
-  // The text behind "Bearer ". One that is about to end is renewed first; if that fails, it is
-  // given as it is, and the broker decides.
+  // Returns the text behind "Bearer ". One that is about to end is renewed first; if that fails, it
+  // is given as it is, and the broker decides.
   virtual std::string Token() = 0;
   // Gets another one in the place of `refused`, which the broker did not accept. OK: Token gives
   // it. An error says what to do.

@@ -85,7 +85,7 @@ bool IsSlipOf(const std::string& name, std::vector<std::string_view> others,
   return !meant.empty() && IsOneOf(meant, of_task);
 }
 
-// The names that a job file may have at the top.
+// Returns the names that a job file may have at the top.
 std::vector<std::string_view> MusterTopNames() {
   std::vector<std::string_view> names(std::begin(kMusterTop), std::end(kMusterTop));
   names.insert(names.end(), std::begin(kOfBothByOtherNames), std::end(kOfBothByOtherNames));

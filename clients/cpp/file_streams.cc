@@ -11,7 +11,7 @@
 namespace muster::client {
 namespace {
 
-// The context of a stream that is about to begin.
+// Returns the context of a stream that is about to begin.
 grpc::ClientContext* WithBearer(const FileStreamContext& context, grpc::ClientContext* grpc) {
   AddBearer(*context.options, grpc);
   return grpc;

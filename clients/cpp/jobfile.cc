@@ -131,7 +131,8 @@ class SpecReader {
     Duration(value, spec_.mutable_time_limit());
   }
 
-  // A field that people look for and that is not built yet. No guess is made at its inner fields.
+  // Makes a field that people look for and that is not built yet. No guess is made at its inner
+  // fields.
   YamlReader::Field NotYet(const char* name, const char* remedy) {
     return {.names = name,
             .read =
@@ -242,7 +243,7 @@ class SpecReader {
     }
   }
 
-  // Files of this machine by their places in the run's working directory.
+  // Reads files of this machine by their places in the run's working directory.
   void FileMounts(const YamlValue& value) {
     in_.Entries(value, [this](const std::string& key, const YamlValue& inner) {
       const absl::StatusOr<std::string> target = UploadTarget(key);
@@ -276,7 +277,7 @@ class SpecReader {
                [this](uint64_t bytes) { spec_.mutable_resources()->set_memory_bytes(bytes); });
   }
 
-  // One request, or a list of them.
+  // Reads one request, or a list of them.
   void Gpus(const YamlValue& value) {
     if (value.node.IsSequence()) {
       in_.List(value, [this](const YamlValue& item) { Gpus(item); });
@@ -290,7 +291,7 @@ class SpecReader {
     });
   }
 
-  // Short for placement.clusters with one name.
+  // Is short for placement.clusters with one name.
   void Cluster(const YamlValue& value) {
     if (spec_.placement().clusters_size() > 0) {
       in_.Problem(value, "placement.clusters is given too; keep one of them");
@@ -300,7 +301,7 @@ class SpecReader {
     in_.Text(value, spec_.mutable_placement()->add_clusters());
   }
 
-  // Short for placement.pool.
+  // Is short for placement.pool.
   void Pool(const YamlValue& value) {
     if (!spec_.placement().pool().empty()) {
       in_.Problem(value, "placement.pool is given too; keep one of them");

@@ -41,7 +41,7 @@ fs::path SourcePath(const std::string& source) {
   return fs::path(home) / fs::path(source.substr(std::min<size_t>(source.size(), 2)));
 }
 
-// The same status, at its place.
+// Returns the same status, at its place.
 absl::Status At(const std::string& place, const absl::Status& status, std::string_view more = "") {
   return absl::Status(
       status.code(),

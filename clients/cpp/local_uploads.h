@@ -37,7 +37,7 @@ struct MissingFiles {
   uint64_t bytes = 0;  // of all of them
 };
 
-// The most bytes that a job may bring along to this broker.
+// Returns the most bytes that a job may bring along to this broker.
 absl::StatusOr<uint64_t> MaxJobBytes(Client* client);
 // Returns the trees' files that the broker lacks.
 absl::StatusOr<MissingFiles> FindMissing(Client* client, const std::vector<LocalTree>& trees);

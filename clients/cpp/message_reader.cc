@@ -34,12 +34,12 @@ std::string ShortName(const EnumDescriptor& type, int index) {
   return name;
 }
 
-// A length of time, which people write as "90s" or "15m".
+// Recognises a length of time, which people write as "90s" or "15m".
 bool IsDuration(const FieldDescriptor& field) {
   return field.message_type()->full_name() == google::protobuf::Duration::descriptor()->full_name();
 }
 
-// A size, which people write as "16Gi".
+// Recognises a size, which people write as "16Gi".
 bool IsSize(const FieldDescriptor& field) {
   return field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64 && field.name().ends_with("_bytes");
 }

@@ -32,8 +32,8 @@ inline constexpr int kMaxMergeDepth = 8;
 // has it.
 enum class MergeKeys { kPlain, kRead };
 
-// The documents of a YAML text. INVALID_ARGUMENT "FILE:LINE:COLUMN: ..." if it is not YAML, not
-// UTF-8 or longer than max_bytes.
+// Returns the documents of a YAML text. INVALID_ARGUMENT "FILE:LINE:COLUMN: ..." if it is not YAML,
+// not UTF-8 or longer than max_bytes.
 absl::StatusOr<std::vector<YAML::Node>> LoadYaml(std::string_view file, std::string_view text,
                                                  size_t max_bytes);
 
@@ -104,7 +104,7 @@ class YamlReader {
   void AddUnnamed(size_t problems) { unnamed_ += problems; }
   // The fields and problems that follow are those of another document. Earlier problems stay.
   void BeginDocument();
-  // The field of the API that a value stands for, where the names differ.
+  // Names the field of the API that a value stands for, where the names differ.
   void StandsFor(const YamlValue& value, std::string_view api_path);
 
   // "FILE:LINE:COLUMN" of each field that was read, by the name that the API has for it.
@@ -124,7 +124,7 @@ class YamlReader {
     std::string text;
   };
 
-  // A problem of the text itself. Note is for those of what was read from it, too.
+  // Tells a problem of the text itself. Note is for those of what was read from it, too.
   void ProblemAtMark(const YAML::Mark& mark, std::string_view path, std::string_view message);
   void Note(const YAML::Mark& mark, std::string_view path, std::string_view message);
   bool IsMisread(std::string_view path) const;

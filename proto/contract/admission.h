@@ -78,7 +78,7 @@ std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec);
 // cluster can refuse any. Paths keep their first kKeptPathParts, so that jobs with data below the
 // same directories are alike.
 std::optional<AdmissionNeeds> RefusableOf(AdmissionNeeds needs);
-// The same for jobs that are judged alike, of any length.
+// Returns the same for jobs that are judged alike, of any length.
 std::string BytesOf(const AdmissionNeeds& needs);
 
 struct Admission {
@@ -113,7 +113,7 @@ std::string NoSuchQueue(std::string_view queue, std::string_view name_space,
                         std::string_view others);
 // A path is in no directory of shared data.
 std::string InNoStorageRoot(std::string_view path, std::string_view cluster, bool has_roots);
-// The operator's credentials for images, of which jobs have the use and not the password.
+// Returns the operator's credentials for images, of which jobs have the use and not the password.
 std::string OperatorsSecret(std::string_view name, std::string_view cluster);
 std::string HostPathForbidden(std::string_view path, std::string_view cluster);
 // Returns the reason that nothing may be mounted at the path of a container; empty: something may.

@@ -13,7 +13,7 @@
 namespace muster::contract {
 namespace {
 
-// Pods that have room on one empty node of the profile.
+// Counts the pods that have room on one empty node of the profile.
 uint64_t PodsOn(const PodAsk& ask, const v1::NodeProfile& profile) {
   uint64_t pods = profile.pods();
   if (ask.cpu_millis > 0) pods = std::min(pods, profile.cpu_millis() / ask.cpu_millis);

@@ -8,8 +8,8 @@
 
 namespace muster::contract {
 
-// About a claim. `exists`: it is there, and has no volume. `patience`: how long the run waits; zero
-// if not known here.
+// Tells what to do about a claim. `exists`: it is there, and has no volume. `patience`: how long
+// the run waits; zero if not known here.
 std::string AwaitedClaimRemedy(bool exists, absl::Duration patience = absl::ZeroDuration());
 
 }  // namespace muster::contract

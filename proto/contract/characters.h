@@ -8,7 +8,7 @@
 
 namespace muster::contract {
 
-// ASCII only, whatever the locale.
+// Goes by ASCII only, whatever the locale.
 constexpr bool IsLowerLetter(char c) { return c >= 'a' && c <= 'z'; }
 constexpr bool IsLetter(char c) { return IsLowerLetter(c) || (c >= 'A' && c <= 'Z'); }
 constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -22,7 +22,7 @@ bool IsUtf8(std::string_view text);
 // Returns whether a terminal or a line-based file could take a byte of it for a command: C0, DEL or
 // C1.
 bool HasControlCharacter(std::string_view text);
-// The longest beginning of at most `max_bytes` that ends between two characters.
+// Returns the longest beginning of at most `max_bytes` that ends between two characters.
 std::string_view CutBetweenCharacters(std::string_view text, size_t max_bytes);
 
 // Enough to recognise a value in a message.

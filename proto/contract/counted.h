@@ -32,7 +32,7 @@ inline std::string Listed(const std::vector<std::string>& told, size_t all,
   return all > told.size() ? fmt::format("{} and {} more", text, all - told.size()) : text;
 }
 
-// The same of all parts, of which at most so many are told.
+// Lists all parts, of which at most so many are told.
 inline std::string ListedUpTo(size_t max, std::vector<std::string> parts,
                               std::string_view separator = ", ") {
   const size_t all = parts.size();

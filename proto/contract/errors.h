@@ -21,7 +21,7 @@ namespace muster::contract {
 
 inline constexpr std::string_view kErrorDomain = "muster";
 
-// An error with an ErrorInfo. The reason is in UPPER_SNAKE_CASE and part of the API.
+// Makes an error with an ErrorInfo. The reason is in UPPER_SNAKE_CASE and part of the API.
 absl::Status Error(absl::StatusCode code, std::string_view reason, std::string_view message,
                    std::map<std::string, std::string> metadata = {});
 // RESOURCE_EXHAUSTED or UNAVAILABLE with a RetryInfo beside the ErrorInfo.
@@ -45,7 +45,7 @@ absl::Status WithQuota(std::string_view user, absl::Status status);
 // sentence, which the status has, and so many clusters, counted, that the rest fits into a status.
 void AttachReason(v1::StateReason reason, absl::Status* status);
 
-// The details of a status, if it has them.
+// Returns the details of a status, if it has them.
 std::optional<google::rpc::ErrorInfo> GetErrorInfo(const absl::Status& status);
 std::optional<v1::StateReason> GetStateReason(const absl::Status& status);
 std::optional<google::rpc::BadRequest> GetBadRequest(const absl::Status& status);

@@ -364,7 +364,7 @@ std::string SentenceOf(const v1::Failure& failure) {
                      failure.log_sign());
 }
 
-// Advice about a command or a setup script that has failed by itself.
+// Returns advice about a command or a setup script that has failed by itself.
 std::string OwnRemedy(const v1::Failure& failure) {
   const v1::ExitStatus& exit = failure.exit();
   if (exit.signal() == kKilledBy) {

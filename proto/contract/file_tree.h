@@ -36,7 +36,7 @@ inline constexpr size_t kMaxDigestsPerRequest = 10'000;
 // Returns the length of a tar archive of the tree, in the form in which agents send it.
 uint64_t ArchiveBytes(const v1::FileTree& tree);
 
-// 64 of 0-9 and a-f.
+// Tells whether it is 64 of 0-9 and a-f.
 bool IsSha256(std::string_view text);
 
 // Returns the reason that the path may not be an entry's; empty if it may. The words are for
@@ -46,8 +46,8 @@ std::string_view WhatIsWrongWithTreePath(std::string_view path);
 // INVALID_ARGUMENT, HOSTILE_TREE names the entry, what is wrong and what would do.
 absl::Status CheckFileTree(const v1::FileTree& tree);
 
-// A tree from its bytes, checked. INVALID_ARGUMENT, HOSTILE_TREE also for what is no tree or is
-// longer than kMaxTreeBytes.
+// Reads a tree from its bytes, and checks it. INVALID_ARGUMENT, HOSTILE_TREE also for what is no
+// tree or is longer than kMaxTreeBytes.
 absl::StatusOr<v1::FileTree> ParseFileTree(std::string_view bytes);
 
 }  // namespace muster::contract

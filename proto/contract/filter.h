@@ -70,7 +70,7 @@ struct Filter {
   bool is_pattern() const;
 };
 
-// Fields whose values are texts.
+// Tells whether the values of the field are texts.
 bool IsText(Filter::Kind kind);
 
 // Returns the exit code by which filters find a job; nothing if a signal ended it, although
@@ -87,7 +87,7 @@ absl::StatusOr<Filter> ParseFilter(std::string_view text, absl::Time now);
 
 // Joins both filters; one that takes everything adds nothing.
 Filter And(Filter a, Filter b);
-// Jobs that are in one of these states.
+// Takes jobs that are in one of these states.
 Filter InStates(const std::vector<v1::JobState>& states);
 
 }  // namespace muster::contract

@@ -21,7 +21,7 @@ void TakeLess(uint64_t amount, std::optional<uint64_t>* least) {
   *least = least->has_value() ? std::min(**least, amount) : amount;
 }
 
-// Whole units, unless it is less than one.
+// Returns whole units, unless it is less than one.
 uint64_t RoundedDown(uint64_t amount, uint64_t unit) {
   return amount < unit ? amount : amount / unit * unit;
 }

@@ -17,7 +17,7 @@ class GpuShare {
  public:
   explicit GpuShare(uint64_t gpus) : gpus_(gpus) {}
 
-  // A node that the pod may be on. One with fewer GPUs does not count.
+  // Adds a node that the pod may be on. One with fewer GPUs does not count.
   void AddNode(uint64_t cpu_millis, uint64_t memory_bytes, uint64_t gpus);
   // Adds a limit of the namespace for one pod, so that the share alone breaks none. `resource`: as
   // in v1::NamespaceLimit; others than cores and memory do not count.

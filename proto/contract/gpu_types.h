@@ -15,7 +15,7 @@ namespace muster::contract {
 // one a letter or a digit.
 bool IsGpuType(std::string_view text);
 
-// The description of a field that has something else.
+// Returns the description of a field that has something else.
 std::string NoGpuType(std::string_view text);
 
 // Compares types of GPUs; letter case does not count.

@@ -54,7 +54,8 @@ bool IsUser(std::string_view user) {
          std::all_of(user.begin(), user.end(), is_good);
 }
 
-// Lower-case letters and digits, with '.', '-', "__" or '_' between two of them.
+// Tells whether it is lower-case letters and digits, with '.', '-', "__" or '_' between two of
+// them.
 bool IsRepositoryPart(std::string_view part) {
   if (part.empty() || !IsLowerAlnum(part.front()) || !IsLowerAlnum(part.back())) return false;
   for (size_t i = 1; i < part.size(); ++i) {
@@ -238,7 +239,7 @@ absl::StatusOr<Image> ParseReference(std::string_view text, std::string_view ref
   return image;
 }
 
-// Repository and tag or digest.
+// Returns repository and tag or digest.
 std::string ImageName(const Image& image) {
   return image.digest.empty() ? fmt::format("{}:{}", image.repository, image.tag)
                               : fmt::format("{}@{}", image.repository, image.digest);

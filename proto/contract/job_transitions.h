@@ -229,14 +229,14 @@ inline constexpr auto kNextJobStages = [] {
 }();
 static_assert(static_cast<int>(JobStage::kNew) == 0);
 
-// The stage that follows. Nothing: the event is refused in this stage.
+// Returns the stage that follows. Nothing: the event is refused in this stage.
 constexpr std::optional<JobStage> Next(JobStage from, JobEvent event) {
   const uint8_t to = kNextJobStages[static_cast<int>(from)][static_cast<int>(event)];
   if (to == 0) return std::nullopt;
   return static_cast<JobStage>(to);
 }
 
-// The state that clients are shown.
+// Returns the state that clients are shown.
 constexpr v1::JobState StateOf(JobStage stage) {
   switch (stage) {
     case JobStage::kNew:

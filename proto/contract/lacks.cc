@@ -186,7 +186,7 @@ Words WordsOfKind(const Lack& lack) {
   }
 }
 
-// The words about a pool.
+// Returns the words about a pool.
 Words WordsOfPool(const Lack& lack) {
   const std::string& pool = lack.pool->name();
   const uint64_t available = lack.available / kThousandths;

@@ -86,7 +86,7 @@ v1::StateReason LackReason(const Lack& lack, const std::string& cluster);
 std::string CannotBePlaced(const std::string& lacks, const std::string& why_slurm,
                            bool names_clusters);
 
-// The types of GPUs that the pool's nodes have.
+// Returns the types of GPUs that the pool's nodes have.
 std::set<std::string> GpuTypesOf(const v1::Pool& pool);
 
 }  // namespace muster::contract

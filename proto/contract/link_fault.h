@@ -11,7 +11,7 @@ struct LinkFault {
   std::string_view what = {};    // "is a link with an absolute target"; empty: it has none
   std::string_view remedy = {};  // "use a relative one"; empty: none is known
 
-  // Both in one.
+  // Returns both in one.
   std::string Text() const;
 };
 

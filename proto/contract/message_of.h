@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// The words of an error, without its code and details.
+// Returns the words of an error, without its code and details.
 inline std::string MessageOf(const absl::Status& status) {
   return std::string(ToStd(status.message()));
 }

@@ -39,7 +39,7 @@ std::string OverQuota(std::string_view quota, std::string_view text, std::string
 // Returns "limit range lab: at most 4 cpu for each pod, the job asks for 8".
 std::string OverRange(std::string_view described, std::string_view resource, int64_t asked_millis);
 
-// "requests.memory" and "limits.memory" to "memory".
+// Makes "memory" of "requests.memory" and "limits.memory".
 std::string_view BareResource(std::string_view resource);
 
 }  // namespace muster::contract

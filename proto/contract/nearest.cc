@@ -8,8 +8,8 @@
 namespace muster::contract {
 namespace {
 
-// The fewest insertions, deletions, replacements and swaps of neighbours that turn one into the
-// other.
+// Returns the fewest insertions, deletions, replacements and swaps of neighbours that turn one into
+// the other.
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {

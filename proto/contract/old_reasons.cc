@@ -15,7 +15,7 @@ constexpr int kReasonOfRun = 7;
 constexpr int kReasonSinceOfRun = 17;
 constexpr int kReasonOfEvent = 6;
 
-// The bytes of a field that the message no longer has, which it loses.
+// Returns the bytes of a field that the message no longer has, which it loses.
 std::optional<std::string> Take(int number, google::protobuf::Message* message) {
   google::protobuf::UnknownFieldSet* fields =
       message->GetReflection()->MutableUnknownFields(message);

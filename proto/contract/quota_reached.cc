@@ -28,7 +28,7 @@ std::string WhatOf(const QuotaReached& fact) {
   return fact.gpu_type.empty() ? "gpus" : fmt::format("gpus of type {}", fact.gpu_type);
 }
 
-// GPUs as people count them.
+// Returns GPUs as people count them.
 std::string Amount(const QuotaReached& fact, uint64_t amount) {
   constexpr uint64_t kWhole = 1000;
   if (fact.what != What::kGpus) return fmt::format("{}", amount);

@@ -21,10 +21,10 @@ struct QuotaReached {
   uint64_t asked = 0;    // likewise
 };
 
-// `gpus of type h100 of user ada in project vision`.
+// Returns `gpus of type h100 of user ada in project vision`.
 std::string QuotaName(const QuotaReached& fact);
 
-// The reason of a job that waits.
+// Returns the reason of a job that waits.
 v1::StateReason QuotaReason(const QuotaReached& fact);
 
 // RESOURCE_EXHAUSTED, QUOTA_REACHED: a submit has to wait, or to be smaller. FAILED_PRECONDITION,

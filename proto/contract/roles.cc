@@ -34,7 +34,7 @@ void CheckNodes(const std::string& field, const v1::Role& role, uint32_t nodes,
   }
 }
 
-// The whole, where single roles are good.
+// Checks the whole, where single roles are good.
 void CheckTogether(const v1::JobSpec& spec, FieldErrors* errors) {
   if (spec.command().form_case() != v1::Command::FORM_NOT_SET ||
       spec.command().script_arguments_size() > 0) {

@@ -83,7 +83,7 @@ void SayTimeLimit(const v1::JobSpec& spec, v1::Failure* failure);
 // Returns the reason that no cluster has a job: the obstacle of each, the nearest to having it
 // first. Empty: it may use none.
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters);
-// One line with the remedies of all clusters that the sentence names, for an error.
+// Returns one line with the remedies of all clusters that the sentence names, for an error.
 std::string NotPlacedInFull(const v1::StateReason& not_placed);
 // Returns what the sentence and the remedy of such a reason leave out, one line for each cluster:
 // the reasons of those not named, and remedies other than the first cluster's.
@@ -102,7 +102,7 @@ v1::Evidence RequestEvidence(const UserRequest& request);
 // Returns the words that follow the name of a user who submits a job with another one's spec.
 std::string WithSpecOf(uint64_t job);
 
-// The details of the evidence of steps that the broker takes by itself.
+// Returns the details of the evidence of steps that the broker takes by itself.
 std::string AssignedTo(std::string_view cluster);
 std::string HeldTooLate(const v1::Run& begun);
 std::string WithdrawnTooLate(const v1::Run& begun);

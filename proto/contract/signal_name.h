@@ -9,7 +9,7 @@
 
 namespace muster::contract {
 
-// "signal 9 (SIGKILL)"
+// Returns "signal 9 (SIGKILL)"
 inline std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);
   return name == nullptr ? fmt::format("signal {}", signal)

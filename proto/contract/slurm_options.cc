@@ -143,7 +143,7 @@ bool IsNumber(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
 }
 
-// "123", "123_4", "123+60".
+// Recognises "123", "123_4", "123+60".
 bool IsJobOfSlurm(std::string_view text) {
   const size_t end = text.find_first_of("_+");
   return IsNumber(text.substr(0, end)) && (end == text.npos || IsNumber(text.substr(end + 1)));

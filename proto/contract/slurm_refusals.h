@@ -23,7 +23,7 @@ const SlurmRefusal* FindSlurmRefusal(std::string_view words);
 
 // Returns whether other jobs use up the limit on jobs that `limit` names, which passes.
 bool IsFullForNow(const v1::StateReason& limit);
-// The failure of a job that slurmctld has refused so. `limit` is the limit that Slurm names
+// Returns the failure of a job that slurmctld has refused so. `limit` is the limit that Slurm names
 // besides; without a message: none.
 v1::Failure RefusedBySlurm(const SlurmRefusal& refusal, std::string_view words,
                            const v1::StateReason& limit);

@@ -29,7 +29,7 @@ bool IsTerminal(v1::RunState state);
 // Returns whether a run may go from one state to the other. From == to is not a transition: false.
 bool IsLegal(v1::RunState from, v1::RunState to);
 
-// The state of a job whose latest run is in this state. A LOST run makes its job FAILED.
+// Returns the state of a job whose latest run is in this state. A LOST run makes its job FAILED.
 v1::JobState JobStateFor(v1::RunState latest_run);
 
 // Returns "RUNNING" for RUN_STATE_RUNNING and so on, as people type and read it.

@@ -49,7 +49,7 @@ bool IsInsideRoots(std::string_view path, const ClusterStorage& storage) {
                      [&](const auto& root) { return IsWithin(path, NormalRoot(root.second)); });
 }
 
-// "lustre (/lustre), home (/home/ann)"
+// Returns "lustre (/lustre), home (/home/ann)"
 std::string ListRoots(const ClusterStorage& storage) {
   std::vector<std::string> shown;
   for (const auto& [name, path] : storage.roots)

@@ -56,9 +56,9 @@ struct ClusterStorage {
 // absolute and hold no "..".
 absl::Status ValidateClusterStorage(const ClusterStorage& storage);
 
-// The absolute path on the cluster. INVALID_ARGUMENT for `field`: the text is no URI of storage, it
-// names what is on the user's machine and not on the cluster, or what is outside the cluster's
-// roots; the message has the remedy.
+// Returns the absolute path on the cluster. INVALID_ARGUMENT for `field`: the text is no URI of
+// storage, it names what is on the user's machine and not on the cluster, or what is outside the
+// cluster's roots; the message has the remedy.
 absl::StatusOr<std::string> ResolveStorageUri(std::string_view field, std::string_view text,
                                               const ClusterStorage& storage);
 

@@ -49,7 +49,7 @@ std::optional<ArrayTask> FindArrayTask(const v1::JobSpec& spec);
 // around its job's are those of other jobs. Earlier releases accepted a count of 0; such a task may
 // leave its array, too. Other specs stay as they are.
 void LeaveArray(v1::JobSpec* spec);
-// A copy that has left its array.
+// Returns a copy that has left its array.
 std::shared_ptr<const v1::JobSpec> WithoutArray(v1::JobSpec spec);
 // Returns the number of the array, which is the number of its first task's job.
 inline uint64_t ArrayNumber(uint64_t job_id, const ArrayTask& task) { return job_id - task.place; }

@@ -55,7 +55,7 @@ std::optional<Decimal> TakeDecimal(std::string_view* text) {
   return decimal;
 }
 
-// The whole text as a number of thousandths.
+// Returns the whole text as a number of thousandths.
 std::optional<uint64_t> ParseMillis(std::string_view text, uint64_t max) {
   const auto decimal = TakeDecimal(&text);
   if (!decimal || !text.empty() || decimal->scale > 1000) return std::nullopt;

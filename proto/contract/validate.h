@@ -30,10 +30,10 @@ inline constexpr uint32_t kMaxNodes = 10000;
 inline constexpr uint64_t kMinMemoryBytes = 1 << 20;
 inline constexpr size_t kMaxRequestIdBytes = 128;
 
-// The spec with defaults filled in. Each error names every bad field, its value and the remedy:
-//   INVALID_ARGUMENT with a google.rpc.BadRequest (one FieldViolation for each bad field), or
-//   UNIMPLEMENTED with an ErrorInfo {reason: FIELD_NOT_HONOURED, metadata: field} for a field of a
-//   later version.
+// Returns the spec with defaults filled in. Each error names every bad field, its value and the
+//   remedy: INVALID_ARGUMENT with a google.rpc.BadRequest (one FieldViolation for each bad field),
+//   or UNIMPLEMENTED with an ErrorInfo {reason: FIELD_NOT_HONOURED, metadata: field} for a field of
+//   a later version.
 absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec);
 // Checks in place: adds the bad fields to `errors`, and returns the other error.
 absl::Status FindBadFields(v1::JobSpec* spec, FieldErrors* errors);
@@ -42,7 +42,7 @@ absl::Status FindBadFields(v1::JobSpec* spec, FieldErrors* errors);
 // digit.
 absl::Status ValidateClusterName(std::string_view name);
 absl::Status ValidateRequestId(std::string_view request_id);
-// The priority and the labels of a spec that has nothing else.
+// Checks the priority and the labels of a spec that has nothing else.
 absl::Status ValidateEdit(const v1::JobSpec& spec);
 
 }  // namespace muster::contract

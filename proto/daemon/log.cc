@@ -30,7 +30,7 @@ std::string Json(std::string_view text) {
   return out + '"';
 }
 
-// Bare if that cannot be misread.
+// Writes it bare if that cannot be misread.
 std::string Text(std::string_view text) {
   const bool plain = !text.empty() && text.find_first_of(" \"=\\\n\t\r") == std::string_view::npos;
   return plain ? std::string(text) : Json(text);

@@ -30,7 +30,7 @@ struct Setting {
   bool is_list = false;
 };
 
-// The setting's name as an environment variable and as a flag.
+// Returns the setting's name as an environment variable and as a flag.
 std::string EnvName(std::string_view program, std::string_view key);
 std::string FlagName(std::string_view key);
 
@@ -39,7 +39,7 @@ std::string FlagName(std::string_view key);
 // more than 1 MiB.
 absl::Status ApplyYaml(std::string_view text, std::string_view file, std::string_view program,
                        const std::vector<Setting>& settings);
-// The same for a file, which may be empty. INVALID_ARGUMENT also if it cannot be read.
+// Does the same for a file, which may be empty. INVALID_ARGUMENT also if it cannot be read.
 absl::Status ApplyYamlFile(const std::string& path, std::string_view program,
                            const std::vector<Setting>& settings);
 // Sets what the environment has; `get` as getenv. INVALID_ARGUMENT names the variable.

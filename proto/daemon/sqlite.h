@@ -45,7 +45,7 @@ class Statement {
   // Ends a read early, so that it no longer holds its snapshot.
   void Reset();
 
-  // A value of the current row, valid until the next Step.
+  // Returns a value of the current row, valid until the next Step.
   int64_t Int(int column) const { return sqlite3_column_int64(handle_.get(), column); }
   double Real(int column) const { return sqlite3_column_double(handle_.get(), column); }
   std::string_view Text(int column) const;
@@ -96,8 +96,8 @@ class Database {
     const char* vfs = nullptr;  // SQLite's file layer; null: the default one
   };
 
-  // `flags` as of sqlite3_open_v2. With SQLITE_OPEN_CREATE the file is made if it is missing, and
-  // is for its owner only in any case: specs hold what others must not read.
+  // `flags` are as of sqlite3_open_v2. With SQLITE_OPEN_CREATE the file is made if it is missing,
+  // and is for its owner only in any case: specs hold what others must not read.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path, int flags,
                                                         const Options& options);
 
@@ -105,9 +105,9 @@ class Database {
   // Prepares each statement. Returns the first error; the statements behind it stay as they are.
   absl::Status PrepareAll(
       std::initializer_list<std::pair<Statement*, std::string_view>> statements) const;
-  // One or more statements without parameters and rows.
+  // Runs one or more statements without parameters and rows.
   absl::Status Execute(const std::string& sql) const;
-  // The first column of the first row.
+  // Returns the first column of the first row.
   absl::StatusOr<int64_t> QueryInt(std::string_view sql) const;
   absl::StatusOr<std::string> QueryText(std::string_view sql) const;
 
@@ -119,7 +119,7 @@ class Database {
   absl::Status MakeTables(const std::string& schema, int64_t version) const;
 
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
-  // Rows that the last statement changed.
+  // Counts the rows that the last statement changed.
   int changes() const { return sqlite3_changes(handle_.get()); }
 
   // OK for SQLITE_OK, else an error that names the file and the remedy:
@@ -137,7 +137,7 @@ class Database {
 
   Database(std::string path, const DatabaseRemedies& remedies)
       : path_(std::move(path)), remedies_(remedies) {}
-  // The statement, at its first row.
+  // Returns the statement, at its first row.
   absl::StatusOr<Statement> FirstRow(std::string_view sql) const;
 
   const std::string path_;

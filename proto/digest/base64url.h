@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// The bytes of the text. Nothing: it is not what an encoder writes. Padding, blanks, other
+// Returns the bytes of the text. Nothing: it is not what an encoder writes. Padding, blanks, other
 // characters and unused bits that are set are refused, so that no two texts mean the same bytes.
 std::optional<std::string> FromBase64Url(std::string_view text);
 std::string ToBase64Url(std::string_view bytes);

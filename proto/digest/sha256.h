@@ -16,9 +16,9 @@ class Sha256 {
   Sha256();
 
   void Add(std::string_view bytes);
-  // 64 of 0-9 and a-f. The object begins anew.
+  // Returns 64 of 0-9 and a-f. The object begins anew.
   std::string Finish();
-  // The same as 32 bytes.
+  // Returns the same as 32 bytes.
   std::string FinishBytes();
 
  private:

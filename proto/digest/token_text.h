@@ -16,7 +16,7 @@ inline constexpr size_t kTokenSumCharacters = 6;
 inline constexpr size_t kTokenCharacters =
     kTokenPrefix.size() + kTokenRandomCharacters + kTokenSumCharacters;
 
-// A new token. Empty: the system has no random bytes.
+// Makes a new token. Empty: the system has no random bytes.
 std::string NewTokenText();
 
 // Returns whether the text has the form of a token and its checksum fits. It says nothing of

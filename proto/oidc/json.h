@@ -12,8 +12,8 @@ namespace muster::oidc {
 // No object of the protocol is nested deeper.
 inline constexpr int kMaxJsonDepth = 16;
 
-// The object that the text is. Nothing: it is none, it has a name twice in one object, so that two
-// readers might see two different things, or it is nested too deeply.
+// Returns the object that the text is. Nothing: it is none, it has a name twice in one object, so
+// that two readers might see two different things, or it is nested too deeply.
 std::optional<nlohmann::json> ParseObject(std::string_view text);
 
 // Returns the member of this name if it is a text that is not empty, and empty otherwise.

@@ -65,7 +65,7 @@ void NameIssuerKey(X509* certificate, X509* issuer) {
   Extend(certificate, issuer, NID_authority_key_identifier, "keyid");
 }
 
-// A certificate with all but its extensions and its signature.
+// Makes a certificate with all but its extensions and its signature.
 X509Cert Begin(std::string_view common_name, const Validity& validity, EVP_PKEY* key,
                X509* issuer) {
   X509Cert certificate(X509_new());

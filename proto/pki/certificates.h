@@ -44,16 +44,16 @@ std::string MakeKey();
 
 Identity MakeCa(std::string_view name, const Validity& validity);
 
-// A certificate for a server that has `key`. `names`: at least one host name or IP address. The
-// CA's certificate follows it. INVALID_ARGUMENT: a name is neither, or the CA or the key cannot be
-// read.
+// Makes a certificate for a server that has `key`. `names`: at least one host name or IP address.
+// The CA's certificate follows it. INVALID_ARGUMENT: a name is neither, or the CA or the key cannot
+// be read.
 absl::StatusOr<std::string> MakeServerCertificate(const Identity& ca, std::string_view key,
                                                   const std::vector<std::string>& names,
                                                   const Validity& validity);
 // The names in a server's certificate, as MakeServerCertificate takes them.
 absl::StatusOr<std::vector<std::string>> ServerNames(std::string_view certificate);
 
-// A request for a certificate (CSR). INVALID_ARGUMENT: the key cannot be read.
+// Makes a request for a certificate (CSR). INVALID_ARGUMENT: the key cannot be read.
 absl::StatusOr<std::string> MakeRequest(std::string_view key);
 
 // Signs a cluster's request. Only its public key is taken over; the rest of a request is its
@@ -62,9 +62,9 @@ absl::StatusOr<std::string> MakeRequest(std::string_view key);
 absl::StatusOr<std::string> SignRequest(const Identity& ca, std::string_view request,
                                         std::string_view cluster, const Validity& validity);
 
-// The first certificate of a text. INVALID_ARGUMENT: there is none that is whole.
+// Returns the first certificate of a text. INVALID_ARGUMENT: there is none that is whole.
 absl::StatusOr<Certificate> ReadCertificate(std::string_view pem);
-// All certificates of a text, one by one. INVALID_ARGUMENT: none, or one that is not whole.
+// Returns all certificates of a text, one by one. INVALID_ARGUMENT: none, or one that is not whole.
 absl::StatusOr<std::vector<std::string>> SplitCertificates(std::string_view pem);
 
 // Returns whether the key is that of the first certificate. INVALID_ARGUMENT says what is wrong.

@@ -13,7 +13,7 @@ namespace muster::pki {
 // "muster-join-SECRET-FINGERPRINT", where SECRET is 32 hexadecimal digits made at random.
 std::string MakeJoinToken(std::string_view ca_fingerprint);
 
-// The fingerprint in a token. INVALID_ARGUMENT: the text has another form.
+// Returns the fingerprint in a token. INVALID_ARGUMENT: the text has another form.
 absl::StatusOr<std::string> FingerprintIn(std::string_view token);
 
 }  // namespace muster::pki

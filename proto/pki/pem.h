@@ -20,7 +20,7 @@ absl::Status Invalid(std::string_view text);
 // INVALID_ARGUMENT: there is none that is whole.
 absl::StatusOr<Key> ReadKey(std::string_view pem);
 absl::StatusOr<X509Cert> ReadX509(std::string_view pem);
-// All of them, at least one.
+// Reads all of them, at least one.
 absl::StatusOr<X509Stack> ReadAll(std::string_view pem);
 
 std::string ToPem(X509* certificate);

@@ -85,7 +85,7 @@ std::string When(absl::Time time) {
 
 absl::Status Refused(const std::string& text) { return absl::UnauthenticatedError(text); }
 
-// The words of OpenSSL's verdict on a certificate.
+// Returns the words of OpenSSL's verdict on a certificate.
 absl::Status Verdict(X509_STORE_CTX* context, X509* leaf, absl::Time now, std::string_view host) {
   const int error = X509_STORE_CTX_get_error(context);
   X509* const current = X509_STORE_CTX_get_current_cert(context);

@@ -15,7 +15,7 @@ namespace muster::pki {
 // UNAVAILABLE: nobody answers there. FAILED_PRECONDITION: something does, and not by TLS.
 absl::StatusOr<std::string> ShownCertificates(const std::string& place, absl::Duration patience);
 
-// The CA with this fingerprint among them. UNAUTHENTICATED: it is not there. Others as above.
+// Finds the CA with this fingerprint. UNAUTHENTICATED: it is not there. Others as above.
 absl::StatusOr<std::string> ShownCa(const std::string& place, const std::string& fingerprint,
                                     absl::Duration patience);
 

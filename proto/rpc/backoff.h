@@ -16,7 +16,7 @@ class Backoff {
   // Returns the wait for now, for a caller that does not sleep here: half to all of the next step,
   // so that many do not come back together.
   absl::Duration Next();
-  // Half to all of a step that is not one of these.
+  // Returns half to all of a step that is not one of these.
   absl::Duration Jitter(absl::Duration step);
   // Sleeps for half to all of the next step, or for `at_least` and up to half as much again if that
   // is longer. False, at once, if that would pass the deadline.

@@ -12,7 +12,7 @@
 namespace muster::fuzz {
 namespace {
 
-// The text that /bin/sh prints for a script that it reads as an argument.
+// Returns the text that /bin/sh prints for a script that it reads as an argument.
 std::string OutputOf(const std::string& script) {
   int ends[2];
   Require(pipe(ends) == 0, "a pipe can be made");

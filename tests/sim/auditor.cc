@@ -285,7 +285,7 @@ void Auditor::Commit(const core::PutRun& change) {
   if (ends_now) CheckEnd(change.run.run_key(), change.run, book);
 }
 
-// The reported end against the true one.
+// Checks the reported end against the true one.
 void Auditor::CheckEnd(const std::string& run_key, const v1::Run& run, const JobBook& book) {
   const TrueRun& truth = runs_[run_key];
   const bool never_there = truth.submissions == 0;

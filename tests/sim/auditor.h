@@ -57,7 +57,7 @@
 
 namespace muster::sim {
 
-// The usage of each run, made of its key.
+// Returns the usage of each run, made of its key.
 inline v1::ResourceUsage TrueUsage(const std::string& run_key) {
   v1::ResourceUsage usage;
   usage.set_max_rss_bytes(std::hash<std::string>()(run_key));
@@ -176,7 +176,7 @@ class Auditor {
   void CheckGivenUp(const v1::Run& run, const JobBook& book);
   // Checks that nothing else of its job runs. Returns whether it was given up before.
   bool CheckAlone(const std::string& run_key);
-  // The number of runs up to this one that were given up.
+  // Returns the number of runs up to this one that were given up.
   static uint32_t CountGivenUp(const JobBook& book, uint32_t number);
   void CheckPlace(const core::PutRun& change, const JobBook& book);
   // Checks that the cluster of a run that has just been assigned takes some.

@@ -17,7 +17,7 @@ absl::Time TimeOf(const v1::Transition& transition) {
 // A decision is committed within this time.
 constexpr absl::Duration kLongestCommit = absl::Seconds(1);
 
-// The meaning of an outcome, apart from the contract's.
+// Judges an outcome by its meaning, apart from the contract's code.
 bool IsMet(v1::JobState end, v1::JobOutcome needed) {
   if (end < v1::JOB_STATE_SUCCEEDED) return false;
   return needed == v1::JOB_OUTCOME_ENDED ||

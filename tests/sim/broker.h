@@ -61,7 +61,7 @@ class SimBroker {
   broker::Instant Now() const;
   void CheckInvariants();
   void Take(core::Input input);
-  // The loop's next turn, in place of the one that was planned.
+  // Plans the loop's next turn, in place of the one that was planned.
   void TurnAfter(absl::Duration delay);
   void Turn();
   void OnHandled(const core::Input& input, const broker::CoreLoop::Handled& handled);
@@ -77,7 +77,7 @@ class SimBroker {
   void CarryOut(core::Output output);
 
   void OnMessage(core::SessionId session, agent::v1::ConnectRequest message);
-  // The session that a report is from, if it is from one that no longer counts.
+  // Tells whether a report is from a session that no longer counts.
   bool IsStale(const core::Input& input) const;
   void Track(const core::Input& input, const core::Output& out, size_t effects_before);
 

@@ -21,7 +21,7 @@ class SimLeases {
  public:
   explicit SimLeases(World* world);
 
-  // The delay that the agent tells of. A renewal that comes late is bounded by the clocks, too.
+  // Is the delay that the agent tells of. A renewal that comes late is bounded by the clocks, too.
   static absl::Duration FenceDelay() {
     return absl::Milliseconds(agents::kLeaseClockSkewMs + agents::kLeaseLookMs) + kLongestStop;
   }
@@ -44,7 +44,7 @@ class SimLeases {
   int64_t UnixMs() const { return absl::ToUnixMillis(world_.loop.now()); }
   int64_t NodeUnixMs() const { return UnixMs() + skew_ms_; }
   int64_t NodeSteadyMs() const;
-  // The file of that term as the nodes see it.
+  // Returns the file of that term as the nodes see it.
   std::optional<agents::LeaseFile> FileOf(uint64_t term) const;
 
   World& world_;

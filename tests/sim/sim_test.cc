@@ -178,7 +178,7 @@ class AuditorTest : public testing::Test {
     Step(0, v1::RUN_STATE_UNSPECIFIED, v1::JOB_STATE_QUEUED, v1::TRANSITION_KIND_RETRY, time);
   }
 
-  // Job 2, which needs the success of job 1.
+  // Inserts job 2, which needs the success of job 1.
   void InsertDependent() {
     v1::JobSpec spec;
     (*spec.mutable_labels())["operation"] = "the next";

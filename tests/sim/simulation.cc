@@ -161,7 +161,7 @@ class Simulation {
 }  // namespace
 
 Verdict Simulate(uint64_t seed, Mutation mutation, bool wants_history) {
-  // Far apart even for seeds that are near.
+  // The seeds are far apart even if the given ones are near.
   Simulation simulation(Random(seed).Next(), mutation, wants_history);
   simulation.Run();
   return simulation.MakeVerdict(seed);

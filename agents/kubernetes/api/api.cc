@@ -41,7 +41,7 @@ bool MayBeAskedAgain(const ApiCall& call, const absl::StatusOr<HttpAnswer>& answ
   return may && tries < kMaxTries;
 }
 
-// With jitter, so that many that were sent away together do not come back together.
+// Waits with jitter, so that many that were sent away together do not come back together.
 absl::Duration WaitBefore(int next_try, const std::map<std::string, std::string>& headers) {
   thread_local absl::BitGen random;
   absl::Duration wait =
@@ -50,7 +50,7 @@ absl::Duration WaitBefore(int next_try, const std::map<std::string, std::string>
   return wait * absl::Uniform(random, 1.0, 1.5);
 }
 
-// Advice that the server does not give to somebody whom it did not recognise.
+// Returns advice that the server does not give to somebody whom it did not recognise.
 std::string_view HintOf(const ApiAnswer& answer) {
   if (answer.status == 401 && !answer.IsDenied())
     return "; the credentials have expired, or are another cluster's: renew those of the context";

@@ -40,7 +40,7 @@ struct ApiAnswer {
   bool IsRbac() const;
 };
 
-// The answer with this body.
+// Returns the answer with this body.
 ApiAnswer ToAnswer(int status, const std::string& body);
 
 // Returns a refusal as a status: NOT_FOUND (404), ALREADY_EXISTS, ABORTED (409), PERMISSION_DENIED
@@ -71,7 +71,7 @@ class Api {
   // says, as long as there is time. Errors are those of HttpSink::OnEnd, and UNAUTHENTICATED if
   // there are no credentials.
   absl::StatusOr<ApiAnswer> Call(const ApiCall& call);
-  // The object, or the list, at that path. Errors are those of Call, and RefusalOf "get `what`".
+  // Gets the object, or the list, at a path. Errors are those of Call, and RefusalOf "get `what`".
   absl::StatusOr<Json> Get(const std::string& path, std::string_view what);
 
   // A call whose answer is read as it comes. The sink has an answer of any status. `lane`: its

@@ -26,8 +26,8 @@ namespace muster::kubernetes {
 class ObjectSink {
  public:
   virtual ~ObjectSink() = default;
-  // All objects that there are. An object that is not among them is gone, even if no OnDelete told
-  // so.
+  // Gets all objects that there are. An object that is not among them is gone, even if no OnDelete
+  // told so.
   virtual void OnAll(std::vector<Json> objects) = 0;
   virtual void OnChange(Json object) = 0;
   // `object` is the last known version.

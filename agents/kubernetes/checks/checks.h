@@ -57,7 +57,7 @@ void JudgeRight(const Right& right, const std::string& name_space,
 
 // ---- projects
 
-// As whom jobs run, in which namespaces, and what it means where all share them.
+// Says as whom jobs run, in which namespaces, and what it means where all share them.
 v1::ClusterCheck ProjectsLine(const KubernetesConfig& config);
 // `answer` is that to a GET of the namespace.
 void JudgeStandard(const std::string& name_space, const absl::StatusOr<Json>& answer,

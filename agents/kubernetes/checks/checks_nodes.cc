@@ -34,7 +34,7 @@ std::vector<std::string> NamesWhere(const std::vector<NodeObject>& nodes, Predic
   return names;
 }
 
-// The commands, for as many nodes as one line names.
+// Returns the commands, for as many nodes as one line names.
 std::string RemedyForNodes(std::vector<std::string> lost, std::vector<std::string> cordoned) {
   std::vector<std::string> words;
   for (auto& [names, command] : {std::pair(&lost, "see kubectl describe node"),

@@ -14,7 +14,7 @@ namespace {
 // Nodes of one kind differ by what their kernels keep; up, so that nothing that fits is refused.
 constexpr int64_t kProfileMemoryStep = int64_t{128} << 20;
 
-// Keys of labels of which nearly each node has another value, such as its name.
+// Returns keys of labels of which nearly each node has another value, such as its name.
 std::set<std::string> UntoldLabels(const std::vector<NodeRoom>& nodes) {
   std::map<std::string, std::set<std::string>> values;
   std::set<std::string> untold;

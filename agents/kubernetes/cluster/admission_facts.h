@@ -10,7 +10,7 @@
 
 namespace muster::kubernetes {
 
-// The nodes, those that are alike together. More than contract::kMaxNodeProfiles kinds: none.
+// Groups the nodes that are alike. More than contract::kMaxNodeProfiles kinds: none.
 v1::NodeFacts NodeFactsOf(const std::vector<NodeRoom>& nodes);
 // Tells whether the nodes differ in the facts of NodeFactsOf.
 bool AreToldApart(const NodeObject& a, const NodeObject& b);

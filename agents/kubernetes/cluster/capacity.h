@@ -20,7 +20,7 @@ namespace muster::kubernetes {
 
 // A node and its free resources. Cheap to copy.
 struct NodeRoom {
-  // One without pods.
+  // Makes a room without pods.
   explicit NodeRoom(NodeObject object);
 
   std::shared_ptr<const NodeObject> node;
@@ -53,7 +53,7 @@ struct RunNeed {
 // Returns the needs of a job. `spec` has its defaults; the configuration, whose name_space is set,
 // fills in what it leaves open.
 RunNeed NeedOf(const v1::JobSpec& spec, const KubernetesConfig& config);
-// The same with the nodes that the run must avoid.
+// Does the same with the nodes that the run must avoid.
 RunNeed NeedOf(const agent::v1::Assignment& run, const KubernetesConfig& config);
 
 // The reason why a run does not start now.

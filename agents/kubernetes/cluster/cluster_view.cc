@@ -204,7 +204,7 @@ class ClusterView::Impl {
   ClusterIdentity identity_;
   // After those of the kept objects, which tell of changes with their own.
   Mutex mutex_;
-  // With the pods of the whole cluster, and with those of the namespaces.
+  // They hold the pods of the whole cluster, and those of the namespaces.
   RoomBook all_rooms_ ABSL_GUARDED_BY(mutex_){config_};
   RoomBook shown_rooms_ ABSL_GUARDED_BY(mutex_){config_};
   KeptObjects<NodeObject> kept_nodes_;

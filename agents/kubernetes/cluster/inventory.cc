@@ -129,7 +129,7 @@ void CountJobs(const Seen& seen, const std::string& name_space, v1::PoolLoad* lo
   load->set_own_waiting_jobs(own_waiting);
 }
 
-// Nodes that are alike, together.
+// Returns nodes that are alike, together.
 std::vector<v1::NodeGroup> GroupsOf(const Seen& seen, const KubernetesConfig& config) {
   using Kind = std::tuple<uint32_t, uint64_t, std::map<std::string, uint32_t>>;
   std::map<Kind, v1::NodeGroup> groups;
@@ -166,7 +166,7 @@ v1::ClusterIssue IssueOfNodes(const Seen& seen) {
   return contract::NodesUnknown(std::string(ToStd(seen.nodes_problem.message())));
 }
 
-// The load of the nodes, which all namespaces share.
+// Returns the load of the nodes, which all namespaces share.
 v1::PoolLoad LoadOfNodes(const Seen& seen, const KubernetesConfig& config) {
   v1::PoolLoad load;
   for (const NodeRoom& room : seen.rooms) {

@@ -53,11 +53,11 @@ struct Seen {
 void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs,
                     SeenNamespace* space);
 
-// A namespace whose state is not empty, for the sentences that are made of it.
+// Describes a namespace whose state is not empty, for the sentences that are made of it.
 contract::ShutNamespace ShutOf(const SeenNamespace& space);
 
-// The namespaces as pools. It has no node groups if nodes are not known; on a cluster that has none
-// they are not available, and neither is one that the server takes no runs in.
+// Returns the namespaces as pools. It has no node groups if nodes are not known; on a cluster that
+// has none they are not available, and neither is one that the server takes no runs in.
 std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config);
 // Lists the things that are missing or odd, with advice.
 std::vector<v1::ClusterIssue> IssuesOf(const Seen& seen, const KubernetesConfig& config);

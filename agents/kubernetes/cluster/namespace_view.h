@@ -25,7 +25,7 @@ using OnPods = std::function<void(const KeptPods::Moves&)>;
 
 // Parses the pods that have not ended. `gpu_resources` must outlive the result.
 KeptPods::Parse PodParser(const std::vector<std::string>& gpu_resources);
-// A watch of the pods there that have not ended.
+// Returns a watch of the pods there that have not ended.
 std::unique_ptr<ObjectWatch> WatchPods(const std::string& path, Api* api, KeptPods* sink,
                                        std::function<void()> on_recovery);
 

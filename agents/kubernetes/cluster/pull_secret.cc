@@ -101,7 +101,7 @@ class Installer {
             {"type", kSecretType}};
   }
 
-  // With the Secret's resourceVersion in it, so that nobody's change is lost.
+  // Writes with the Secret's resourceVersion in it, so that nobody's change is lost.
   absl::Status Write(const std::string& method, const std::string& path, Json secret,
                      const std::string& text, const RegistryCredential& credential) {
     const absl::StatusOr<std::string> changed = WithRegistry(text, credential);

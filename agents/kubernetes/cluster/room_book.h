@@ -25,11 +25,11 @@ class RoomBook {
   void MoveNode(const NodeObject* before, const NodeObject* now);
   void MovePod(const PodUse* before, const PodUse* now);
 
-  // The room of all nodes, by name. Pods on no node, or on a node that is not there, do not count.
+  // All nodes' room, by name. Pods on no node, or on a node that is not there, do not count.
   const std::vector<NodeRoom>& Rooms();
-  // GpuLabelsOf all nodes.
+  // Returns GpuLabelsOf all nodes.
   const std::set<std::string>& GpuLabels();
-  // The pods of the run that have not ended.
+  // Returns the pods of the run that have not ended.
   PodsThere PodsOf(const std::string& run_key) const;
 
  private:

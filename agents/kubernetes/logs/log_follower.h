@@ -66,7 +66,7 @@ class LogFollower {
   // a log that was begun before of a pod that is not among them is given up. Call it for a run that
   // has ended; ask again after `wake`.
   bool IsComplete(const std::string& run_key, const std::vector<PodObject>& pods);
-  // Two for each rank. Files are not there before there is output.
+  // Returns two for each rank. Files are not there before there is output.
   std::vector<agents::LogSource> Logs(const std::string& run_key, uint32_t ranks) const;
   // Ends its streams and removes its files.
   void Forget(const std::string& run_key);

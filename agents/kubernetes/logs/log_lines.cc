@@ -40,7 +40,7 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 bool Fits(char c, char shape) { return shape == 'd' ? IsDigit(c) : c == shape; }
 
-// Characters at the beginning of the text that have the shape.
+// Counts characters at the beginning of the text that have the shape.
 size_t FitLength(std::string_view text, std::string_view shape) {
   size_t length = 0;
   while (length < std::min(text.size(), shape.size()) && Fits(text[length], shape[length]))

@@ -45,7 +45,7 @@ class LogLines {
   // The answer has ended by itself. One that was cut just ends.
   void End(std::string* news);
 
-  // With all news so far.
+  // Returns the position with all news so far.
   const LogPosition& position() const { return position_; }
   // Returns whether what was known is in the answer, or nothing was.
   bool has_found() const { return !is_searching_ && !has_gap_; }

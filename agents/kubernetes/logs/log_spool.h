@@ -46,7 +46,7 @@ class LogSpool {
   // Appends the next output, with which it is known up to `after`; `has_gap`: after kRotatedLine.
   // RESOURCE_EXHAUSTED: the disk is full; nothing is lost if the same comes again.
   absl::Status Append(std::string_view news, const LogPosition& after, bool has_gap = false);
-  // A line of the agent's own, in a line of its own.
+  // Writes a line of the agent's own, in a line of its own.
   absl::Status Say(std::string_view line);
   // The container's log is whole, or given up. An error: it will be read again by another process.
   absl::Status Finish();
@@ -57,7 +57,7 @@ class LogSpool {
   absl::Status SavePosition() const;
   // Bytes that are in the file already and come again are left out; false: they differ.
   bool LeaveOutKnown(std::string_view* bytes);
-  // With a newline before it if the file does not end a line at that offset.
+  // Puts a newline before it if the file does not end a line at that offset.
   std::string InLineOfItsOwn(std::string_view line, uint64_t offset) const;
 
   const std::string path_;

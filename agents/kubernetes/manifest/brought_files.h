@@ -32,7 +32,7 @@ absl::Status CheckArchive(const v1::FileTree& tree);
 inline constexpr char kPartFile[] = "part";
 std::string NameOfPart(const std::string& run_key, size_t index);
 
-// The archive's parts. Errors as of CheckArchive; UNAVAILABLE: a cached file was damaged.
+// Returns the archive's parts. Errors as of CheckArchive; UNAVAILABLE: a cached file was damaged.
 absl::StatusOr<std::vector<std::string>> PackFiles(const uploads::LocalFiles& files,
                                                    uploads::FileCache* cache);
 

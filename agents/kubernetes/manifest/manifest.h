@@ -62,7 +62,7 @@ absl::StatusOr<RunObjects> MakeObjects(const agent::v1::Assignment& assignment,
 // Returns the namespace of the run's objects.
 std::string NamespaceOf(const v1::JobSpec& spec, const std::string& default_namespace);
 
-// The object, which goes when the Job does.
+// Returns the object, which goes when the Job does.
 Json OwnedBy(Json object, const std::string& job_name, const std::string& job_uid);
 
 // JSON merge patches of a Job. Each is refused as invalid (422: metadata.uid is immutable) if the

@@ -59,7 +59,7 @@ absl::Status CheckWishes(const v1::KubernetesSecurityContext& wanted, std::strin
   return absl::OkStatus();
 }
 
-// The ids that the job chooses, by their fields.
+// Returns the ids that the job chooses, by their fields.
 std::vector<std::pair<std::string_view, int64_t>> ChosenIds(const v1::JobSpec& spec) {
   const v1::KubernetesSecurityContext& wanted = spec.kubernetes().security_context();
   std::vector<std::pair<std::string_view, int64_t>> ids;

@@ -22,7 +22,7 @@ struct PodSecurity {
 // else wherever projects are kept apart.
 bool IsRestricted(const KubernetesConfig& config);
 
-// The securityContext of a container that meets it.
+// Returns the securityContext of a container that meets it.
 Json LeastContext();
 
 // INVALID_ARGUMENT: settings contradict each other; names both.

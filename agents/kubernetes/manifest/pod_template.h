@@ -12,12 +12,12 @@
 
 namespace muster::kubernetes {
 
-// The spec of a pod. `assignment` is that of OnStorage. INVALID_ARGUMENT names the field and the
-// remedy.
+// Returns the spec of a pod. `assignment` is that of OnStorage. INVALID_ARGUMENT names the field
+// and the remedy.
 absl::StatusOr<Json> MakePodSpec(const agent::v1::Assignment& assignment,
                                  const KubernetesConfig& config, PodVolumes volumes);
 
-// The variable by which a container's script knows the seal of its records (end_record.h).
+// Returns the variable by which a container's script knows the seal of its records (end_record.h).
 Json MakeSealVariable();
 
 // Returns the affinity that says where the pods may run: the order of preference is the scheduler's

@@ -200,7 +200,7 @@ class Maker {
     return absl::OkStatus();
   }
 
-  // The same data at the same place, e.g. an input that is named twice.
+  // Tells whether the same data is at the same place, e.g. for an input that is named twice.
   bool IsShownAlready(int index) const {
     const v1::Mount& mount = spec_.mounts(index);
     for (int i = 0; i < index; ++i) {

@@ -21,7 +21,7 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-// The hosts of `count` pods from the one of index `first` on.
+// Returns the hosts of `count` pods from the one of index `first` on.
 std::string Hosts(const std::string& run_key, uint32_t first, uint32_t count, char separator) {
   std::string hosts;
   for (uint32_t i = 0; i < count; ++i) {
@@ -45,7 +45,7 @@ void AddPeers(const std::string& run_key, uint32_t first, uint32_t count, Variab
     (*variables)["SKYPILOT_NODE_IPS"] = std::move(hosts);
 }
 
-// The names that are the same in every pod, then the user's own, which win.
+// Returns the names that are the same in every pod, then the user's own, which win.
 std::string Environment(const agent::v1::Assignment& assignment, std::string_view cluster,
                         const std::string& files, const std::string& work,
                         std::optional<int> role) {

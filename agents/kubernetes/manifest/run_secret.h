@@ -28,8 +28,8 @@ inline constexpr size_t kMaxSecretBytes = size_t{1} << 20;
 std::string_view StartScript();
 std::string_view StorageScript();
 
-// By file name. `files` are in kRunFiles and the run's own directory in `work`, which is for tests.
-// The assignment has paths of this cluster in place of URIs.
+// Returns them by file name. `files` are in kRunFiles and the run's own directory in `work`, which
+// is for tests. The assignment has paths of this cluster in place of URIs.
 std::map<std::string, std::string> MakeRunFiles(const agent::v1::Assignment& assignment,
                                                 std::string_view cluster,
                                                 const std::string& files = kRunFiles,

@@ -41,7 +41,7 @@ struct EndRecord {
 // known here is left out.
 std::vector<EndRecord> TakeEndRecords(std::string_view seal, std::string* message);
 
-// The record in words, without a full stop.
+// Returns the record in words, without a full stop.
 std::string WordsOf(const EndRecord& record);
 
 }  // namespace muster::kubernetes

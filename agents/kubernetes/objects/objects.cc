@@ -126,7 +126,7 @@ uint64_t MemoryLimitOf(const Json& spec, const char* list, const std::string& na
   return 0;
 }
 
-// The names and the limits of containers.
+// Returns the names and the limits of containers.
 Json TrimContainers(const Json& containers) {
   Json kept = Json::array();
   for (const Json& container : containers) {

@@ -116,7 +116,7 @@ std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
   return std::nullopt;
 }
 
-// "exit code 137 of container main, OOMKilled".
+// Returns "exit code 137 of container main, OOMKilled".
 std::string EndWords(const ContainerObject& container) {
   const bool says_more = !container.reason.empty() && container.reason != "Error";
   return fmt::format("exit code {} of container {}{}", container.exit_code, container.name,
@@ -304,7 +304,7 @@ Ending ExplainByJob(const JobObject& job, const Condition& failed) {
           std::nullopt};
 }
 
-// The pod that came to its time limit, if that is what ended the run.
+// Returns the pod that came to its time limit, if that is what ended the run.
 const PodObject* FindOverdue(const Culprit& culprit, const std::vector<PodObject>& pods) {
   const auto is_overdue = [](const PodObject& pod) { return pod.reason == "DeadlineExceeded"; };
   const bool was_first = culprit.container != nullptr && !culprit.was_stopped;

@@ -39,8 +39,8 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
 // answer to that, and the pod's work is not done; nothing if they have ended by themselves.
 std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<PodObject>& pods);
 
-// A run whose pods were ended by who suspended its Job. `words` tell of it; the caller names the
-// object.
+// Explains a run whose pods were ended by whoever suspended its Job. `words` tell of it; the caller
+// names the object.
 v1::Failure ExplainSuspension(const JobObject& job, const std::string& words);
 
 // Returns whether a container of it has started that is no init container.
@@ -60,7 +60,7 @@ absl::Time EndOf(const PodObject& pod);
 // Returns "pod NAME (resourceVersion 9) on node-1: what".
 std::string PodWords(const PodObject& pod, std::string_view what);
 std::string JobWords(const JobObject& job, std::string_view what);
-// "Job lab/k7m2-42-1". The evidence has its version.
+// Returns "Job lab/k7m2-42-1". The evidence has its version.
 std::string NameOf(const JobObject& job);
 // Says which pod failed, and writes the sentence with that.
 void NamePod(const PodObject& pod, v1::Failure* failure);

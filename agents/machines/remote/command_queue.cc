@@ -18,7 +18,7 @@ bool IsOf(const Rank& rank, const RankStop& stop) {
   return rank.run_key == stop.run_key && rank.rank == stop.rank;
 }
 
-// The start that the stop is for, out of the queue.
+// Returns the start that the stop is for, out of the queue.
 std::optional<RankStart> Take(const RankStop& stop, std::deque<RankStart>* starts) {
   const auto found = std::find_if(starts->begin(), starts->end(),
                                   [&](const RankStart& start) { return IsOf(start, stop); });

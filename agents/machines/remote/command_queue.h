@@ -77,7 +77,7 @@ class CommandQueue {
   HostCommand Pop();
 
   bool HasLayout() const { return !layouts_.empty(); }
-  // The next start whose files are to be laid out. There is one, and none is under way.
+  // Returns the next start whose files are to be laid out. There is one, and none is under way.
   RankStart BeginLayout();
   // Notes the progress of the layout that is under way.
   void NoteSent(const FilesSent& sent) { laying_out_->sent = sent; }

@@ -76,7 +76,8 @@ std::optional<absl::Time> FirstStart(const std::vector<Rank>& ranks) {
   return first;
 }
 
-// The sum over the ranks, and the most of one process. Nothing: that of some rank is not known.
+// Returns the sum over the ranks, and the most of one process. Nothing: that of some rank is not
+// known.
 std::optional<v1::ResourceUsage> UsageOf(const std::vector<Rank>& ranks,
                                          const std::vector<Observation>& ends) {
   absl::Duration user, system;

@@ -10,9 +10,9 @@
 
 namespace muster::machines {
 
-// The directory of the host called `name`. `configured` is machines.host_directory; if empty, it is
-// in the user's home there, which is asked for. UNAVAILABLE: the host could not be asked;
-// FAILED_PRECONDITION: it has none, with the remedy.
+// Returns the directory of the host called `name`. `configured` is machines.host_directory; if
+// empty, it is in the user's home there, which is asked for. UNAVAILABLE: the host could not be
+// asked; FAILED_PRECONDITION: it has none, with the remedy.
 absl::StatusOr<std::string> HostDirectory(const std::string& configured, const std::string& cluster,
                                           const std::string& name, hosts::Host* host,
                                           absl::Duration patience);

@@ -40,7 +40,7 @@ class HostLane {
   // there when the question is asked again as the next one: so a slow host is read at its own pace.
   bool Await(const std::shared_ptr<Call>& call, std::chrono::steady_clock::time_point deadline);
 
-  // To be called only once the host answers every call at once.
+  // Call it only once the host answers every call at once.
   void Stop();
 
  private:

@@ -62,7 +62,7 @@ class LaunchRecord {
   explicit LaunchRecord(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
-  // Everything empty if the directory does not exist.
+  // Returns everything empty if the directory does not exist.
   absl::StatusOr<LaunchFiles> Read() const;
   absl::Status Create(const agent::v1::Assignment& assignment, uint64_t order) const;
   absl::Status Place(const std::vector<PlacedRank>& placement) const;

@@ -19,7 +19,7 @@ namespace muster::machines {
 // host is not in the file of hosts any more (HOST_NOT_CONFIGURED).
 absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenRemoteRunFiles(
     const MachinesConfig& config, const std::string& runs_directory, const agents::RankOfRun& of);
-// The same of a results directory elsewhere on the rank's host.
+// Opens the same for a results directory elsewhere on the rank's host.
 absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenRemoteResults(
     const MachinesConfig& config, const std::string& runs_directory, const agents::RankOfRun& of);
 

@@ -121,7 +121,7 @@ class SshHosts : public Places {
   LaunchRecord RecordOf(const std::string& run_key) const {
     return LaunchRecord(runs_directory_ + "/" + run_key);
   }
-  // The run's on a host, where none is chosen yet.
+  // Returns the run's on a host, where none is chosen yet.
   static std::string SomeDirectoryOf(const std::string& run_key) { return "/HOST/runs/" + run_key; }
   void Enqueue(std::shared_ptr<const agent::v1::Assignment> assignment, uint64_t order, bool held);
 

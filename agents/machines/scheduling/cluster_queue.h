@@ -84,7 +84,7 @@ class ClusterQueue {
     return {.waiting = waiting(), .is_settled = is_settled_, .reserved = reserved_};
   }
 
-  // The runs that have their allocations.
+  // Returns the runs that have their allocations.
   const Occupants& occupants() const { return occupants_; }
 
   // Adds a run that has been running since before a restart. `end` is the latest time of its end.

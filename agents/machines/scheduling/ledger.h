@@ -38,11 +38,11 @@ class Ledger {
   void Take(const Allocation& allocation) { room_.Take(allocation); }
   void Release(const Allocation& allocation) { room_.GiveBack(allocation); }
 
-  // Wholly free GPUs of one host, by type.
+  // Counts wholly free GPUs of one host, by type.
   std::map<std::string, uint32_t> FreeGpuCounts(uint32_t host) const;
 
  private:
-  // "the machine", or "the largest host".
+  // Returns "the machine", or "the largest host".
   std::string_view Largest() const {
     return hosts_.size() == 1 ? "the machine" : "the largest host";
   }

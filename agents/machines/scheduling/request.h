@@ -61,7 +61,7 @@ struct Misfit {
 // ones.
 std::optional<Misfit> CheckShare(const Request& request);
 
-// "2 h100 GPUs", "0.5 of a GPU".
+// Returns "2 h100 GPUs", "0.5 of a GPU".
 std::string GpuText(const Request& request);
 
 }  // namespace muster::machines

@@ -39,7 +39,7 @@ class WaitingRuns {
   bool Contains(std::string_view run_key) const {
     return places_.contains(run_key) || held_.contains(run_key);
   }
-  // The number of runs that may start.
+  // Returns the number of runs that may start.
   size_t size() const { return places_.size(); }
   size_t held() const { return held_.size(); }
 

@@ -17,7 +17,7 @@ class Family {
   // Makes this process the subreaper. SIGCHLD is blocked and arrives at `signal_fd`.
   explicit Family(int signal_fd);
 
-  // The child whose end matters.
+  // Names the child whose end matters.
   void Watch(pid_t pid);
   // Returns the end of that child, in the form of waitpid(2); nothing while it runs.
   std::optional<int> EndOf(pid_t pid) const;

@@ -105,7 +105,7 @@ class Supervisor {
   // Returns whether it ended well. `leader` is the phase's program, whose end is not to be missed
   // meanwhile.
   bool FinishTool(const std::vector<std::string>& words, pid_t leader);
-  // The same with a time limit, by SteadyMilliseconds.
+  // Does the same with a time limit, by SteadyMilliseconds.
   bool FinishToolUntil(int64_t until_ms, const std::vector<std::string>& words, pid_t leader);
   void WriteStarted(pid_t pid);
   // Takes what muster-run-as has told of the program.

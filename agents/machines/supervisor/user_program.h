@@ -37,7 +37,7 @@ class UserProgram {
 
   // The program's process, once it runs.
   std::optional<pid_t> pid() const { return pid_; }
-  // Its end, as of waitpid(2).
+  // Returns its end, as of waitpid(2).
   std::optional<int> end() const { return end_; }
   // The reason that it was not started.
   struct Trouble {

@@ -37,7 +37,7 @@ enum class Fault : uint8_t {
   kUser,    // the claim with the user's name is missing, unverified, too long or has odd characters
   kGroups,  // the claim with the groups is no list of texts, or has too many
 };
-// "expired"
+// Returns "expired"
 std::string_view NameOf(Fault fault);
 
 struct JwtRules {

@@ -93,7 +93,7 @@ class MemoryStore : public Store {
   void Apply(const core::DeleteJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   v1::JobState StateOf(uint64_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The jobs that a job depends on, for one that never had a run.
+  // Returns the jobs that a job depends on, for one that never had a run.
   std::vector<core::LiveJob::Dependency> DependenciesOf(const Record& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::PutUse& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -14,7 +14,7 @@ bool Takes(const UsageQuery& query, const core::AddUsage& row) {
          is(query.cluster, row.cluster);
 }
 
-// The row without the parts that are not asked for.
+// Returns the row without the parts that are not asked for.
 core::AddUsage Coarse(core::AddUsage row, const UsageParts& parts) {
   if (!parts.day) row.day = 0;
   if (!parts.project) row.project.clear();

@@ -93,9 +93,9 @@ class Reader {
   absl::Status TakeRows(Statement& rows, Walk::Skip skip, Listing* listing);
   absl::Status AddToPage(v1::Job job, uint32_t runs, Listing* listing);
 
-  // A row of kTransitionColumns.
+  // Reads a row of kTransitionColumns.
   absl::Status ReadTransition(const Statement& row, JobTransition* item) const;
-  // The rows of a statement of them.
+  // Returns the rows of a statement of them.
   absl::StatusOr<std::vector<JobTransition>> TakeTransitions(Statement& rows);
   absl::StatusOr<std::vector<JobTransition>> TransitionsOf(const Scope& scope,
                                                            absl::Span<const uint64_t> jobs,

@@ -15,7 +15,8 @@ bool IsOwnPart(int field) {
          field == v1::JobSpec::kPriorityFieldNumber || field == v1::JobSpec::kLabelsFieldNumber;
 }
 
-// The rest of a serialised spec. Leaving fields out of its bytes costs less than a copy of it.
+// Returns the rest of a serialised spec. Leaving fields out of its bytes costs less than a copy of
+// it.
 std::string WithoutOwnParts(const std::string& spec) {
   using google::protobuf::internal::WireFormatLite;
   std::string rest;

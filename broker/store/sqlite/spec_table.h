@@ -28,7 +28,7 @@ namespace muster::store {
 // Adds the parts from the row of its job to a spec that was read. `job` is filled in except for the
 // spec.
 void PutOwnParts(const v1::Job& job, v1::JobSpec* spec);
-// The same for those that the mask takes.
+// Does the same for those that the mask takes.
 void PutOwnParts(const v1::Job& job, const contract::SpecMask& mask, v1::JobSpec* spec);
 
 class SpecTable {
@@ -49,7 +49,7 @@ class SpecTable {
   // earlier one. When there are too many, all are forgotten, and found in the index again.
   static constexpr size_t kMaxKnown = 10'000;
 
-  // PutBytes, by the digest.
+  // Does PutBytes, by the digest.
   absl::StatusOr<int64_t> Find(const std::string& bytes);
   void Remember(const std::string& digest, int64_t row);
 

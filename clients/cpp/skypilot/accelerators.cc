@@ -55,7 +55,7 @@ absl::StatusOr<v1::GpuRequest> Make(std::string_view text, std::string_view type
              "type that muster clusters NAME lists");
 }
 
-// A name with a count of its own, or none.
+// Reads a name with a count of its own, or none.
 absl::StatusOr<v1::GpuRequest> FromEntry(const YAML::Node& name, const YAML::Node& count) {
   if (!name.IsScalar()) return absl::InvalidArgumentError("expected the name of a type of GPU");
   if (count.IsNull()) return ParseAccelerator(name.Scalar());

@@ -108,7 +108,7 @@ std::optional<std::string> ValueOf(YamlReader& in, const YamlValue& value, const
   return text.value_or("");
 }
 
-// As TakeRegistry.
+// Does as TakeRegistry.
 void LeaveRegistry(YamlReader& in, Ignored& ignored, const YamlValue& value,
                    std::map<std::string, std::optional<std::string>>* values) {
   std::vector<std::string_view> missing;

@@ -16,7 +16,7 @@
 namespace muster::client::skypilot {
 namespace {
 
-// A text with its variables. On a problem it is noted, and false returned.
+// Reads a text with its variables. On a problem it is noted, and false returned.
 bool ReadPath(YamlReader& in, const Variables& variables, const YamlValue& value,
               const std::string& text, std::string* out) {
   const absl::StatusOr<std::string> path = Substitute(text, variables);
@@ -39,7 +39,7 @@ bool IsElsewhere(const std::string& uri) {
          std::find(std::begin(kStorage), std::end(kStorage), scheme) == std::end(kStorage);
 }
 
-// Data of the cluster.
+// Adds data of the cluster.
 void AddInput(YamlReader& in, const YamlValue& value, const std::string& source,
               const std::string& target, bool has_image, v1::JobSpec* spec) {
   if (static_cast<size_t>(spec->inputs_size()) == contract::kMaxInputs) {

@@ -25,7 +25,7 @@ void ReadWorkdir(YamlReader& in, const Variables& variables, const YamlValue& va
 void ReadFileMounts(YamlReader& in, const Variables& variables, const YamlValue& value, size_t job,
                     bool has_image, v1::JobSpec* spec, std::vector<LocalUpload>* uploads);
 
-// `volumes`, unless it is empty.
+// Refuses `volumes`, unless it is empty.
 void RefuseVolumes(YamlReader& in, const YamlValue& value);
 
 }  // namespace muster::client::skypilot

@@ -16,7 +16,7 @@ class Ignored {
  public:
   explicit Ignored(bool strict) : strict_(strict) {}
 
-  // A field without effect here. A null is not there.
+  // Notes a field without effect here. A null is not there.
   void Field(YamlReader& in, const YamlValue& value);
   // Something else that is not quite as the task says; `what` is a sentence.
   void Remark(YamlReader& in, const YamlValue& value, std::string_view what);
@@ -26,7 +26,7 @@ class Ignored {
 
   // Returns the expectations since the last call, for the job of this number.
   std::vector<ExpectedKind> TakeExpected(size_t job);
-  // The remarks, one of all fields first.
+  // Returns the remarks, one of all fields first.
   std::vector<std::string> Notes(std::string_view file) const;
 
  private:

@@ -184,7 +184,7 @@ class RequirementReader {
     if (const YamlValue* codes = Find(fields, "recover_on_exit_codes")) ExitCodes(*codes);
   }
 
-  // One number or a list of them.
+  // Reads one number or a list of them.
   void ExitCodes(const YamlValue& value) {
     const auto read = [this](const YamlValue& item) {
       int64_t code = 0;

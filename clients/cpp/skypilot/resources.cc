@@ -124,7 +124,7 @@ class ResourcesReader {
     return entries;
   }
 
-  // One alternative for each type of GPU, the last first.
+  // Reads one alternative for each type of GPU, the last first.
   void ReadEntry(const Fields& entry, std::vector<Alternative>* alternatives) {
     Fields fields = entry;
     fields.insert(base_.begin(), base_.end());

@@ -100,7 +100,7 @@ std::string RealText(double value) {
   return text;
 }
 
-// repr() of a text. Characters beyond ASCII stay as they are.
+// Writes repr() of a text. Characters beyond ASCII stay as they are.
 std::string Repr(const std::string& text) {
   const bool has_single = text.find('\'') != text.npos;
   const char quote = has_single && text.find('"') == text.npos ? '"' : '\'';

@@ -34,7 +34,7 @@ class TabWatcher final : public YAML::EventHandler {
              std::vector<std::string>* problems)
       : file_(file), lines_(lines), problems_(*problems) {}
 
-  // The lines after the last value.
+  // Looks at the lines after the last value.
   void Finish() { LookBetween(lines_.size()); }
 
   void OnDocumentStart(const YAML::Mark&) override {}

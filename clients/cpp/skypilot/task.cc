@@ -141,7 +141,7 @@ class TaskReader {
                        [](const v1::JobSpec& one) { return !one.image().empty(); });
   }
 
-  // The task with each of its resources.
+  // Returns the task with each of its resources.
   std::vector<v1::JobSpec> Alternatives() const {
     if (resources_.empty()) return {spec_};
     std::vector<v1::JobSpec> alternatives;

@@ -36,7 +36,7 @@ absl::StatusOr<uint64_t> ParseTaskCpus(std::string_view text);
 // also KI to PI, in any case). In bytes; 0 for "0". INVALID_ARGUMENT says what would work.
 absl::StatusOr<uint64_t> ParseTaskMemory(std::string_view text);
 
-// Letters and digits of ASCII, joined by one or two of ". _ -".
+// Such a name has letters and digits of ASCII, joined by one or two of ". _ -".
 bool IsTaskName(std::string_view text);
 
 }  // namespace muster::client::skypilot

@@ -105,7 +105,7 @@ class Taker {
     }
   }
 
-  // A variable that nobody asked for by name.
+  // Carries a variable that nobody asked for by name.
   void Carry(const std::string& name, const std::string& value) {
     if (!contract::MayBeSet(name, value)) {
       if (std::find(taken_.nameless.begin(), taken_.nameless.end(), name) == taken_.nameless.end())
@@ -219,7 +219,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadExportFile(std::string_vi
   return contract::ParseShellFile(whole);
 }
 
-// The value of --export without credentials, for people to see.
+// Returns the value of --export without credentials, for people to see.
 std::string Presentable(std::string_view exported) {
   std::vector<std::string_view> parts;
   for (const std::string_view each : contract::Split(exported, ',')) {

@@ -26,7 +26,7 @@ absl::Status BadScript(std::string_view where, std::string_view problem) {
   return contract::BadField(where, problem);
 }
 
-// isspace(3) in the C locale.
+// Is isspace(3) in the C locale.
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Returns whether sbatch stops looking for directives at this line.
@@ -96,7 +96,7 @@ bool IsForeign(std::string_view line) {
   return line.starts_with("#PBS") || line.starts_with("#BSUB");
 }
 
-// "--name value (line 3)" as "--name=value".
+// Writes "--name value (line 3)" as "--name=value".
 std::string SpankOption(std::string_view not_understood) {
   std::string option(not_understood.substr(0, not_understood.rfind(" (")));
   const size_t blank = option.find(' ');

@@ -35,7 +35,7 @@ std::string UpperCase(std::string_view text) {
   return upper;
 }
 
-// "2", "2k" (2048), "2m".
+// Reads "2", "2k" (2048), "2m".
 std::optional<uint64_t> NodeCount(std::string_view text) {
   uint64_t unit = 1;
   if (text.ends_with('k') || text.ends_with('K')) unit = 1024;

@@ -93,8 +93,8 @@ std::optional<std::string> TakeBrackets(std::string_view glob, size_t* at) {
   return expression + "]";
 }
 
-// The expression of the stars at `*at`. Two or more between slashes, or at an end, stand for any
-// directories; elsewhere any number is like one.
+// Returns the expression of the stars at `*at`. Two or more between slashes, or at an end, stand
+// for any directories; elsewhere any number is like one.
 std::string TakeStars(std::string_view glob, size_t* at) {
   const size_t begin = *at;
   while (*at < glob.size() && glob[*at] == '*') ++*at;

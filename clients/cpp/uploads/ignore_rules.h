@@ -15,7 +15,7 @@ namespace muster::client {
 
 class IgnoreRules {
  public:
-  // The patterns of a file. `base` is its directory, empty or with a '/' at its end.
+  // Adds the patterns of a file. `base` is its directory, empty or with a '/' at its end.
   void Add(std::string_view text, const std::string& base);
   // size and Shrink serve to leave a directory again: all but the first patterns are forgotten.
   size_t size() const { return rules_.size(); }

@@ -117,7 +117,7 @@ class Walk {
     return status;
   }
 
-  // The rules of the repository that the root is in, if it is in one.
+  // Reads the rules of the repository that the root is in, if it is in one.
   absl::Status ReadRulesOfRepository() {
     std::error_code error;
     const fs::path absolute = fs::canonical(root_, error);
@@ -218,7 +218,7 @@ class Walk {
   v1::FileTree tree_;
 };
 
-// A tree of one file.
+// Makes a tree of one file.
 absl::StatusOr<v1::FileTree> TreeOfFile(const fs::path& path, const struct stat& info,
                                         const std::string& name) {
   if (!S_ISREG(info.st_mode)) return Refused(path, "is neither a file nor a directory");

@@ -85,7 +85,7 @@ class Writer {
   std::unique_ptr<agents::PushLink> link_;  // last: its callbacks use the rest
 };
 
-// Lines that carry the time at which they were written.
+// Writes lines that carry the time at which they were written.
 absl::Status WriteLines(Writer* writer) {
   for (int i = 0; i < kLines; ++i) {
     const int64_t now = absl::GetCurrentTimeNanos();

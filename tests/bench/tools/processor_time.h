@@ -8,7 +8,7 @@
 
 namespace muster::bench {
 
-// Milliseconds of this thread's processor time.
+// Returns milliseconds of this thread's processor time.
 inline double MillisecondsOf(const std::function<void()>& work) {
   const auto now = [] {
     timespec time = {};

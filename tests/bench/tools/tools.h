@@ -31,8 +31,8 @@ struct Load {
   std::string token_file;  // likewise
 };
 
-// A server that answers submits and agents' messages at once. Prints {"pid"} and serves until its
-// standard input ends.
+// Runs a server that answers submits and agents' messages at once. Prints {"pid"} and serves until
+// its standard input ends.
 absl::Status ServeEcho(const Load& load);
 // The same for submits, each answered once its rows are in the broker's store in `dir`, and nothing
 // else: all calls that wait make one commit.
@@ -72,7 +72,7 @@ absl::Status RefitRounds(const Load& load);
 // Writes certificates for the clusters idle-0, idle-1 ... into `dir`, and the CA that has signed
 // them as client-ca.pem. Prints {"identities"}.
 absl::Status MakeIdentities(const Load& load);
-// The directory there of an agent's certificate.
+// Returns the directory there of an agent's certificate.
 std::string IdentityDirectory(const Load& load, int agent);
 // Connects agents, over TLS with the certificates in `dir`, prints {"agents"} and stays connected
 // until standard input ends.
@@ -83,14 +83,14 @@ absl::Status HoldAgents(const Load& load);
 // transition that ListTransitions then tells of, once and in order, and how many transitions these
 // are.
 absl::Status WatchChanges(const Load& load);
-// The same with streams that read nothing after their begin.
+// Does the same with streams that read nothing after their begin.
 absl::Status WatchWithoutReading(const Load& load);
 // Submits a held job, prints {"job"} and asks for it `rate` times a second until standard input
 // ends: {"calls", "p50_ms", "p99_ms"} of the calls between whose begin, or that of the call before,
 // and whose answer a stream that watches all jobs gave a change.
 absl::Status GetJobs(const Load& load);
 
-// The jobs that the load submits.
+// Returns the jobs that the load submits.
 v1::JobSpec SampleSpec(uint64_t number);
 
 // Reads standard input to its end.

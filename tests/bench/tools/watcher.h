@@ -19,7 +19,7 @@
 
 namespace muster::bench {
 
-// A connection of its own.
+// Makes a connection of its own.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> NewChannel(const Load& load);
 
 // Adds up transitions in their order: equal ones are alike, except for a collision.
@@ -50,9 +50,9 @@ class Watcher final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byt
   uint64_t begin() const { return begin_; }
   // It has been given all changes up to here.
   uint64_t up_to() const { return up_to_; }
-  // The number of changes so far.
+  // Returns the number of changes so far.
   uint64_t changes() const { return changes_; }
-  // The transitions among them.
+  // Returns the transitions among them.
   Steps steps() const;
 
   void OnReadDone(bool ok) override;

@@ -22,13 +22,13 @@ struct TestRun {
   agents::Observation last;
 };
 
-// A spec that runs a shell script on one core.
+// Makes a spec that runs a shell script on one core.
 v1::JobSpec ScriptSpec(const std::string& script);
-// A run with a key that no other one has.
+// Makes a run with a key that no other one has.
 TestRun NewRun(v1::JobSpec spec);
 // Returns the tasks of one job array, with these batch scripts and ids, which rise; from 0 on.
 std::vector<TestRun> NewArray(std::vector<v1::JobSpec> specs, std::vector<uint32_t> ids = {});
-// The same run, to be launched so that it does not start.
+// Holds the same run, to be launched so that it does not start.
 void Hold(TestRun* run);
 // Launches it, and puts the id into the handle. Fails the test unless it is launched.
 void Launch(agents::Backend& backend, TestRun* run);

@@ -48,7 +48,7 @@ class KubernetesApiTest : public ::testing::Test {
     if (!answer->ok()) return RefusalOf(*answer, "who am I").ToString();
     return TextAt(answer->body, "status/userInfo/username");
   }
-  // The administrator's server without its credentials.
+  // Returns the administrator's server without its credentials.
   static Endpoint Nobody() {
     Endpoint endpoint = Admin();
     endpoint.identity = {};

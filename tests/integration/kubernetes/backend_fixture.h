@@ -49,7 +49,7 @@ class BackendPlace : public driver::Place {
   void OpenGate() const;
   // Returns the path of a collection of the namespace: "jobs", "pods", "secrets", "services".
   std::string PathOf(const std::string& kind) const;
-  // The run's objects of that kind.
+  // Returns the run's objects of that kind.
   Json ObjectsOf(const std::string& kind, const TestRun& run);
   Json JobOf(const TestRun& run);
 
@@ -62,7 +62,7 @@ class BackendPlace : public driver::Place {
 
 class BackendFixture : public testing::Test, protected BackendPlace {};
 
-// A spec with so many GPUs on each of so many nodes.
+// Makes a spec with so many GPUs on each of so many nodes.
 v1::JobSpec GpuSpec(const std::string& script, int nodes, int gpus);
 
 }  // namespace muster::kubernetes

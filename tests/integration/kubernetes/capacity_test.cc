@@ -100,7 +100,7 @@ class View {
   std::string Path(const std::string& collection) const {
     return "/api/v1/namespaces/" + name_space_ + "/" + collection;
   }
-  // A pod that stays until it is deleted.
+  // Makes a pod that stays until it is deleted.
   void MakePod(const std::string& name, const std::string& node, int gpus) {
     const Json resources = {{"limits", {{"nvidia.com/gpu", std::to_string(gpus)}}}};
     const Json container = {{"name", "main"},
@@ -266,7 +266,7 @@ TEST(KubernetesCapacityOnClusterTest, AQuotaAndALimitRangeCount) {
             "limit range small: at most 512Mi memory for a container, the job asks for 1024Mi");
 }
 
-// The lines of a preflight, by subject.
+// Returns the lines of a preflight, by subject.
 std::map<std::string, v1::ClusterCheck> Lines(const v1::ClusterChecks& checks) {
   std::map<std::string, v1::ClusterCheck> lines;
   for (const v1::ClusterCheck& check : checks.checks()) {

@@ -13,7 +13,7 @@ namespace muster::kubernetes {
 std::string LeastRightsToken(TestCluster& cluster, const std::string& name_space,
                              bool cluster_rights = true);
 
-// The path of a kubeconfig of the account, with that namespace.
+// Returns the path of a kubeconfig of the account, with that namespace.
 std::string LeastRightsKubeconfig(TestCluster& cluster, const std::string& name_space,
                                   bool cluster_rights = true);
 

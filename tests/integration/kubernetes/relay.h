@@ -19,7 +19,7 @@ class Relay {
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  // The server as seen through it.
+  // Returns the server as seen through it.
   std::string url() const;
   // Returns the number of connections that have been made through it.
   int connections() const { return connections_; }

@@ -19,7 +19,7 @@ class KubernetesRolesTest : public BackendFixture {
  protected:
   KubernetesRolesTest() { Start(Config()); }
 
-  // A learner on one node and actors on two.
+  // Makes a learner on one node and actors on two.
   static v1::JobSpec RolesSpec(const std::string& learner, const std::string& actor) {
     v1::JobSpec spec = ScriptSpec("");
     spec.clear_command();

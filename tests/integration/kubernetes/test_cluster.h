@@ -43,10 +43,10 @@ class TestCluster {
   // Returns the file of the administrator, whose namespace is "default".
   std::string kubeconfig() const { return directory_ + "/cluster/kubeconfig"; }
   Endpoint endpoint() const;
-  // The API with the administrator's rights.
+  // Returns the API with the administrator's rights.
   Api& api() { return *api_; }
-  // One call as the administrator. Returns the server's answer, whatever it is; fails the test and
-  // returns no status if it does not answer. A PATCH is a merge patch.
+  // Makes one call as the administrator. Returns the server's answer, whatever it is; fails the
+  // test and returns no status if it does not answer. A PATCH is a merge patch.
   ApiAnswer Admin(const std::string& method, const std::string& path, const Json& body = {});
   // The same, but anything than success fails the test.
   Json MustDo(const std::string& method, const std::string& path, const Json& body = {});
@@ -77,8 +77,8 @@ class TestCluster {
   std::unique_ptr<Api> api_;
 };
 
-// The one that most tests use, made when first asked for. A test that kills parts of it waits until
-// they are back.
+// Returns the one that most tests use, made when first asked for. A test that kills parts of it
+// waits until they are back.
 TestCluster& SharedCluster();
 
 // Sets it on a node of that one, and takes it away at the end.

@@ -40,7 +40,8 @@ class SlurmAnswersTest : public ::testing::Test {
     ADD_FAILURE() << "no line about " << subject << " in " << checks.DebugString();
     return v1::ClusterCheck::default_instance();
   }
-  // The agent of a host without Slurm's commands. Its file has what this one prints as root.
+  // Returns the agent of a host without Slurm's commands. Its file has what this one prints as
+  // root.
   static SlurmConfig WithoutCommands(const std::string& token_command) {
     SlurmConfig config = cluster_->Config();
     config.bin_dir = "/nonexistent";

@@ -28,13 +28,13 @@ class SlurmArrayTest : public ::testing::Test {
   static void SetUpTestSuite() { cluster_ = new TestCluster("--nodes 1 --cpus 2 --min-job-age 5"); }
   static void TearDownTestSuite() { delete cluster_; }
 
-  // The tasks of one job array with these scripts.
+  // Returns the tasks of one job array with these scripts.
   static std::vector<TestRun> ArrayOf(const std::vector<std::string>& scripts) {
     std::vector<v1::JobSpec> specs;
     for (const std::string& script : scripts) specs.push_back(ScriptSpec(script));
     return NewArray(std::move(specs));
   }
-  // Tasks with these ids, all of which wait for Go.
+  // Makes tasks with these ids, all of which wait for Go.
   static std::vector<TestRun> WaitingArray(const std::vector<uint32_t>& ids) {
     return NewArray(std::vector(ids.size(), ScriptSpec(kWaitForGo)), ids);
   }

@@ -74,7 +74,7 @@ class SlurmImageTest : public ImageFixture {
     return cluster_->MakeBackend(config);
   }
 
-  // A run of the script in the image, at its end.
+  // Runs the script in the image, and returns the run at its end.
   TestRun RunIn(agents::Backend& backend, const std::string& image, const std::string& script,
                 uint32_t nodes = 1) {
     v1::JobSpec spec = ScriptSpec("#!/bin/bash\n" + script);

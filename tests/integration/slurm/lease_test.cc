@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 class SlurmLeaseTest : public ::testing::Test {
  protected:
-  // A script that says when it gets a TERM, and is at work until then.
+  // Makes a script that says when it gets a TERM, and is at work until then.
   static v1::JobSpec Leased(uint32_t nodes = 1) {
     v1::JobSpec spec = ScriptSpec(
         "#!/bin/bash\ntrap 'echo saved; exit 0' TERM\necho up\nwhile :; do sleep 0.1; done");

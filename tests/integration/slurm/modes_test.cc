@@ -279,7 +279,7 @@ TEST_F(SlurmModesTest, ABatchScriptRunsOnceAndStartsItsTasksOnAllNodesItself) {
   EXPECT_EQ(backend_->OpenLogs(run.handle).logs.size(), 2u) << "of one rank";
 }
 
-// A controller on the first node and workers on both.
+// Makes a controller on the first node and workers on both.
 v1::JobSpec RolesSpec(const std::string& controller, const std::string& worker) {
   v1::JobSpec spec = ScriptSpec("");
   spec.clear_command();

@@ -130,7 +130,7 @@ void SlurmRestVersionTest::RunsArraysAndAnswers(const std::string& version) {
   EXPECT_EQ(runs[2].handle.state, v1::RUN_STATE_SUCCEEDED);
 }
 
-// The words that only one of them has, in one line.
+// Returns the words that only one of them has, in one line.
 std::string Differences(const std::set<std::string>& made, const std::set<std::string>& wanted) {
   std::vector<std::string> both;
   std::set_symmetric_difference(made.begin(), made.end(), wanted.begin(), wanted.end(),

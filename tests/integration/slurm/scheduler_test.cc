@@ -236,7 +236,7 @@ class SlurmRestTest : public SlurmSchedulerTest {
   void SetUp() override {
     ASSERT_TRUE(cluster_->is_over_rest()) << "MUSTER_TEST_OVER_REST=1 is for these";
   }
-  // scontrol's words for the job without those that differ from one job to the next.
+  // Returns scontrol's words for the job without those that differ from one job to the next.
   std::map<std::string, std::string> JobOf(uint64_t id) {
     std::map<std::string, std::string> job;
     const std::string text = cluster_->AsRoot(fmt::format("scontrol -o show job {}", id));

@@ -29,7 +29,7 @@ class TestCluster {
 
   const std::string& directory() const { return directory_; }
   std::string runs() const { return directory_ + "/runs"; }
-  // slurm-cluster.sh VERB DIRECTORY ARGUMENTS. Fails the test if that fails.
+  // Runs slurm-cluster.sh VERB DIRECTORY ARGUMENTS. Fails the test if that fails.
   void Control(const std::string& verb, const std::string& arguments = "");
   // Runs a Slurm command as root, and returns its output.
   std::string AsRoot(const std::string& command);

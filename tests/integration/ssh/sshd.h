@@ -33,7 +33,7 @@ class Sshd {
   // A private key (`type` as ssh-keygen has it) that may log in with these options of
   // authorized_keys: say command="...". Its path.
   std::string NewUserKey(const std::string& type, const std::string& options = "");
-  // A host key like the first one.
+  // Makes a host key like the first one.
   void ReplaceHostKey();
 
   void Start();
@@ -55,7 +55,7 @@ class Sshd {
 
 // Runs a shell command, and returns its stdout. Fails the test if it does not end with 0.
 std::string Shell(const std::string& command);
-// The name of the user who runs the test.
+// Returns the name of the user who runs the test.
 std::string UserName();
 
 }  // namespace muster::hosts

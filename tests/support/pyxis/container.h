@@ -32,7 +32,7 @@ std::string MissingSource(const ContainerPlan& plan);
 // -1, and errors are printed, if it does not get that far.
 pid_t StartContainer(const ContainerPlan& plan, const ChildLog& log);
 
-// The variables of a stopped container's first process.
+// Returns the variables of a stopped container's first process.
 Environment VariablesOf(pid_t pid);
 
 // Moves the calling process into the container: ids, files, and its working directory. False, and

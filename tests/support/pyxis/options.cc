@@ -8,7 +8,7 @@
 namespace muster::pyxis {
 namespace {
 
-// The one piece of state that SPANK's callbacks can reach.
+// Returns the one piece of state that SPANK's callbacks can reach.
 Options& Given() {
   static Options options;
   return options;

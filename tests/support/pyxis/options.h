@@ -43,7 +43,7 @@ bool RegisterOptions(spank_t spank);
 // Returns the options given so far.
 const Options& GivenOptions();
 
-// One more mount, for the batch script's own file.
+// Adds one more mount, for the batch script's own file.
 void AddMount(Mount mount);
 
 // Takes PYXIS_CONTAINER_* for the options that were not given; `get` looks a variable up. Returns

@@ -70,7 +70,7 @@ std::unique_ptr<Step>& TheStep() {
 }
 
 std::optional<std::string> JobVariable(spank_t spank, const std::string& name) {
-  // Longer than anything that Linux passes on by exec.
+  // The value is longer than anything that Linux passes on by exec.
   std::string value(128 * 1024, '\0');
   if (spank_getenv(spank, name.c_str(), value.data(), static_cast<int>(value.size())) !=
       ESPANK_SUCCESS) {
@@ -133,7 +133,7 @@ int BeginStep(spank_t spank) {
   return 0;
 }
 
-// One name on each line.
+// The list has one name on each line.
 bool ContainerExists(const Step& step) {
   const ChildLog log;
   if (!RunEnroot(CallOf(step), {"list"}, log)) {

@@ -19,7 +19,7 @@ struct Settings {
   std::string enroot = "enroot";  // with a directory: put at the end of every task's PATH as well
 };
 
-// Yes, no, or neither.
+// Reads yes, no, or neither.
 std::optional<bool> ParseBool(std::string_view word);
 
 // Returns nothing if a word is not understood; Slurm's log says why.

@@ -53,7 +53,7 @@ class FakeSource : public FileSource {
     Claim(sha256, content);
     return sha256;
   }
-  // A broker that lies.
+  // Plays a broker that lies.
   void Claim(const std::string& sha256, const std::string& content) {
     const std::lock_guard lock(mutex_);
     files_[sha256] = content;

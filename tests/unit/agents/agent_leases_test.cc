@@ -15,7 +15,7 @@ class AgentLeasesTest : public CoreHarness, public testing::Test {
     Start();
   }
 
-  // The numbers of the heartbeats that the last input sent.
+  // Returns the numbers of the heartbeats that the last input sent.
   std::vector<uint64_t> Beats() const {
     std::vector<uint64_t> numbers;
     for (const SendToBroker& send : Effects<SendToBroker>()) {
@@ -23,7 +23,7 @@ class AgentLeasesTest : public CoreHarness, public testing::Test {
     }
     return numbers;
   }
-  // The ends of the leases that the answer to this heartbeat gives.
+  // Returns the ends of the leases that the answer to this heartbeat gives.
   std::vector<absl::Time> Renew(uint64_t number, int64_t seconds = 60) {
     agent::v1::ConnectResponse message;
     message.mutable_lease_renewal()->set_heartbeat_number(number);

@@ -27,7 +27,7 @@ class CoreHarness {
   const JournalContent& journal() const { return content_; }
   JournalContent& mutable_journal() { return content_; }
   absl::Time now() const { return now_; }
-  // The time of day. Someone may set it.
+  // Returns the time of day. Someone may set it.
   absl::Time wall() const { return now_ + wall_step_; }
   void SetWallClock(absl::Duration step) { wall_step_ += step; }
 
@@ -78,7 +78,7 @@ class CoreHarness {
     for (const agent::v1::RunEvent& event : NewEvents()) states.push_back(event.state());
     return states;
   }
-  // The numbers of the events that the last input sent.
+  // Returns the numbers of the events that the last input sent.
   std::vector<uint64_t> Sent() const {
     std::vector<uint64_t> numbers;
     for (const SendToBroker& send : Effects<SendToBroker>()) {
@@ -183,7 +183,7 @@ class CoreHarness {
     return seen;
   }
   const Output& Observe(Observation seen) { return ObserveSince(now_, std::move(seen)); }
-  // A look that began earlier.
+  // Reports a look that began earlier.
   const Output& ObserveSince(absl::Time began, Observation seen) {
     Observed observed;
     observed.began = began;
@@ -193,7 +193,7 @@ class CoreHarness {
   const Output& Observe(uint64_t job, v1::RunState state) { return Observe(Saw(job, state)); }
   const Output& ShipLogs(uint64_t job) { return Do(LogsShipped{Key(job)}); }
 
-  // A run that the cluster has.
+  // Makes the cluster have a run.
   void Have(uint64_t job) {
     Assign(job);
     Launched(job);

@@ -324,7 +324,7 @@ class ArrayLaunchTest : public LaunchTest {
     Start();
     Connect();
   }
-  // Task `place` of an array of three.
+  // Makes task `place` of an array of three.
   static agent::v1::Assignment TaskOf(uint32_t place) {
     agent::v1::Assignment assignment = AssignmentOf(7 + place);
     assignment.mutable_spec()->mutable_slurm()->mutable_batch_script();

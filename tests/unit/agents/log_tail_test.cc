@@ -16,7 +16,7 @@ class LogTailTest : public testing::Test {
   void Write(std::string_view bytes) { std::ofstream(path(), std::ios::app) << bytes; }
   LogTail Tail() const { return LogTail("k7m2-1-1", {0, v1::LOG_STREAM_STDOUT, path()}); }
 
-  // The chunk that is sent next, if there is one.
+  // Returns the chunk that is sent next, if there is one.
   static std::optional<agent::v1::LogChunk> Send(LogTail& tail) {
     absl::StatusOr<std::optional<agent::v1::LogChunk>> chunk = tail.Next();
     EXPECT_TRUE(chunk.ok()) << chunk.status();
@@ -32,7 +32,7 @@ class LogTailTest : public testing::Test {
     answer.set_discarding(discarding);
     tail.OnAnswer(answer);
   }
-  // A tail that the archive has answered.
+  // Makes a tail that the archive has answered.
   LogTail Begun(uint64_t next_offset = 0) {
     LogTail tail = Tail();
     Send(tail);

@@ -84,7 +84,7 @@ class CatchUpTest : public ::testing::Test {
     return CatchUp(&store_, kind_of_, store::Scope::All(), {},
                    *contract::ParseFilter(filter, absl::Now()));
   }
-  // The sequences that one page gives.
+  // Returns the sequences that one page gives.
   static std::vector<uint64_t> Page(CatchUp& catch_up, uint64_t after, uint64_t up_to) {
     const auto page = catch_up.ReadAfter(after, up_to);
     EXPECT_TRUE(page.ok()) << page.status();

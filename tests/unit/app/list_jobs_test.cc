@@ -37,7 +37,7 @@ class ListJobsTest : public AppTest {
     answered.get_future().wait();
   }
 
-  // Jobs that the cluster has. Its agent said as much of each as it may.
+  // Makes jobs that the cluster has. Its agent said as much of each as it may.
   void WaitingJobs(uint64_t count, const std::string& cluster) {
     core::Changes changes;
     for (uint64_t id = 1; id <= count; ++id) {

@@ -54,7 +54,7 @@ class Attack : public AppTest {
     return all[static_cast<size_t>(Any(static_cast<int>(all.size())))];
   }
 
-  // A user with up to two memberships and, seldom, a role over the whole broker.
+  // Makes a user with up to two memberships and, seldom, a role over the whole broker.
   Principal AnyPrincipal() {
     const std::vector<Role> over = {Role::kMember, Role::kMember,    Role::kMember,
                                     Role::kMember, Role::kSubmitter, Role::kViewer};

@@ -26,7 +26,7 @@ class RerunJobsTest : public AppTest {
     const auto info = contract::GetErrorInfo(status);
     return info ? info->reason() : "";
   }
-  // Jobs that have ended, whose scripts have so many bytes.
+  // Makes jobs that have ended, whose scripts have so many bytes.
   void EndedJobs(int count, size_t script_bytes = 1) {
     v1::SubmitJobRequest request;
     request.mutable_spec()->mutable_command()->set_script(std::string(script_bytes, '#'));
@@ -41,7 +41,7 @@ class RerunJobsTest : public AppTest {
       ASSERT_TRUE(canceled.ok()) << canceled.status();
     }
   }
-  // Jobs that have ended, each with a tree of its own. The files are not here.
+  // Makes jobs that have ended, each with a tree of its own. The files are not here.
   void EndedJobsWithTrees(int count) {
     core::Submit submit;
     std::vector<uint64_t> ids;

@@ -52,7 +52,7 @@ class WatchJobsTest : public AppTest {
     while (services_.changes->last() < *store_.LastSequence()) stream_->AwaitWake();
   }
 
-  // The jobs of the next changes, in order. Changes may come some time after their answers.
+  // Returns the jobs of the next changes, in order. Changes may come some time after their answers.
   std::vector<uint64_t> NextChanges(size_t count) {
     for (Pull(); changed_.size() < count && !final_status_; Pull()) stream_->AwaitWake();
     return std::exchange(changed_, {});

@@ -47,7 +47,7 @@ class Command {
 
 // Runs the command from start to end.
 Outcome RunCommand(const std::string& broker, std::vector<std::string> arguments);
-// The same with a terminal as standard output.
+// Does the same with a terminal as standard output.
 Outcome RunOnTerminal(const std::string& broker, std::vector<std::string> arguments,
                       std::vector<std::string> environment = {});
 

@@ -26,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The user who runs the tests.
+// Returns the user who runs the tests.
 std::string OwnName() { return getpwuid(geteuid())->pw_name; }
 
 std::string LocalTimeOf(int64_t seconds) {

@@ -79,12 +79,12 @@ class FakeBroker {
 
 // A job as GetJob has it, with one run on cluster "box".
 v1::Job JobInState(uint64_t id, v1::JobState state);
-// A reason with this sentence.
+// Makes a reason with this sentence.
 v1::StateReason Because(const std::string& sentence,
                         v1::StateReasonCode code = v1::STATE_REASON_CODE_OTHER);
 // Returns the reason in Slurm's words: "Resources".
 v1::StateReason SlurmSays(const std::string& word);
-// The next change of a job, a transition.
+// Returns the next change of a job, a transition.
 v1::WatchJobsResponse Step(uint64_t job, uint64_t sequence, v1::JobState state, uint32_t run = 1);
 v1::WatchJobsResponse Heartbeat(uint64_t sequence = 0);
 v1::ReadLogResponse Piece(uint64_t offset, const std::string& data,

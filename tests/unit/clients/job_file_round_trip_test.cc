@@ -146,7 +146,7 @@ TEST_P(JobFileFromJson, GivesTheSpecThatAProtobufLibraryPrinted) {
 INSTANTIATE_TEST_SUITE_P(Specs, JobFileFromJson, ::testing::ValuesIn(kKeptSpecs),
                          [](const auto& info) { return info.param.name; });
 
-// "muster.v1.JobSpec.nodes" and so on, of the message and all within it.
+// Adds "muster.v1.JobSpec.nodes" and so on, of the message and all within it.
 void AddSetFields(const Message& message, std::set<std::string>* names) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The ids of the tasks, and the step.
+// Returns the ids of the tasks, and the step.
 std::pair<std::vector<uint32_t>, uint32_t> Read(const std::string& text) {
   std::vector<uint32_t> ids;
   const auto tasks = ParseArray(text);

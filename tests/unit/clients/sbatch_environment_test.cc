@@ -196,7 +196,7 @@ TEST(CredentialsTest, AreKnownByTheirValues) {
   EXPECT_FALSE(LooksLikeCredential("A", "://"));
 }
 
-// A shell with a limit of its own, and one without.
+// Makes a shell with a limit of its own, and one without.
 SubmitEnvironment LimitedShell() {
   SubmitEnvironment from;
   from.limits.umask = 027;

@@ -40,7 +40,7 @@ std::string RefusalOf(const std::string& directives) {
   return std::string(job.status().message());
 }
 
-// The extra options that Slurm is told of.
+// Returns the extra options that Slurm is told of.
 std::vector<std::string> ForSlurm(const v1::SlurmOptions& slurm) {
   std::vector<std::string> options(slurm.extra_options().begin(), slurm.extra_options().end());
   std::erase_if(options, contract::IsForMuster);

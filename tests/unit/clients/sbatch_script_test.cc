@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// "name=value" or "name" of each setting, in order.
+// Returns "name=value" or "name" of each setting, in order.
 std::vector<std::string> Shown(const Settings& read) {
   std::vector<std::string> shown;
   for (const Setting& setting : read.settings) {

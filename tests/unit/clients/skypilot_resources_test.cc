@@ -276,7 +276,7 @@ TEST(SkyPilotAlternatives, AreWholeSpecsOfWhichTheFirstIsTheJobs) {
   }
 }
 
-// The alternatives of `fields`, each with the rest of the task.
+// Expects the alternatives of `fields`, each with the rest of the task.
 void ExpectAlternatives(const std::string& fields, std::string_view becomes) {
   const auto jobs = ParseJobFile("t.yaml", TaskWith(fields), {});
   ASSERT_TRUE(jobs.ok()) << fields << jobs.status();

@@ -50,7 +50,7 @@ class TreeWriterTest : public testing::Test {
     if (status.ok() && entry.size_bytes() > 0) status = writer.Append("x");
     return status.ok() ? writer.Finish() : status;
   }
-  // Everything below the directory, except for the place.
+  // Counts everything below the directory, except for the place.
   size_t Outside() {
     size_t count = 0;
     for (const auto& entry : fs::directory_iterator(directory_))

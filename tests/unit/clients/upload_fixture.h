@@ -51,7 +51,7 @@ class UploadTest : public CommandTest {
                     {"HOME=" + directory_.string()});
     return command.Finish();
   }
-  // "PATH=CONTENT " of the files of an upload of the last job.
+  // Returns "PATH=CONTENT " of the files of an upload of the last job.
   std::string TreeOf(int upload) {
     const std::lock_guard lock(mutex_);
     const v1::Upload& named = submitted_.back().spec().uploads(upload);

@@ -50,7 +50,7 @@ Admission Judged(const v1::JobSpec& spec, const v1::AdmissionFacts& facts) {
   return needs.has_value() ? JudgeAdmission(*needs, facts, "k8s") : Admission();
 }
 
-// The fields that speak against the job.
+// Returns the fields that speak against the job.
 std::vector<std::string> FieldsOf(const Admission& admission) {
   std::vector<std::string> fields;
   for (const v1::Shortage& refusal : admission.refusals) fields.push_back(refusal.resource());

@@ -20,7 +20,7 @@ v1::JobSpec WithOptions(const std::function<void(v1::KubernetesOptions*)>& chang
   return spec;
 }
 
-// The fields that are refused.
+// Returns the fields that are refused.
 std::vector<std::string> Refused(const v1::JobSpec& spec) {
   const absl::Status status = NormalizeJobSpec(spec).status();
   std::vector<std::string> fields;

@@ -34,7 +34,7 @@ std::string ReadProto(const std::string& name) {
   return text.str();
 }
 
-// The comment above the line of the proto that matches, on one line.
+// Returns the comment above the line of the proto that matches, on one line.
 std::string CommentAbove(const std::string& proto, const std::string& line) {
   std::smatch found;
   const std::regex pattern("((?:^ *//.*\n)+) *" + line, std::regex::multiline);
@@ -42,7 +42,7 @@ std::string CommentAbove(const std::string& proto, const std::string& line) {
   return std::regex_replace(found[1].str(), std::regex("\n? *// ?"), " ");
 }
 
-// The comment of a message, or of a field, "Role.nodes".
+// Returns the comment of a message, or of a field, "Role.nodes".
 std::string CommentOf(const std::string& proto, const std::string& name) {
   const size_t dot = name.find('.');
   if (dot == name.npos) return CommentAbove(proto, "message " + name + " \\{");
@@ -154,7 +154,7 @@ TEST(ProtoRules, OfTheServicesAreInTheCommentsOfTheirRequests) {
             });
 }
 
-// The names between two texts, "a, b, c".
+// Returns the names between two texts, "a, b, c".
 std::set<std::string> NamesBetween(std::string_view text, std::string_view begin,
                                    std::string_view end) {
   size_t from = text.find(begin);

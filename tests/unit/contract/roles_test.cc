@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A controller on the first of three nodes, workers on all.
+// Makes a controller on the first of three nodes, workers on all.
 v1::JobSpec Spec() {
   v1::JobSpec spec;
   spec.set_nodes(3);

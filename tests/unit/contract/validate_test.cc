@@ -89,7 +89,7 @@ struct BadCase {
 
 std::string WithNul() { return std::string("a\0b", 3); }
 
-// Names, sizes and limits.
+// Lists names, sizes and limits.
 std::vector<BadCase> BadSizes() {
   return {
       {"name", [](auto* s) { s->set_name(std::string(kMaxNameBytes + 1, 'n')); }},
@@ -140,7 +140,7 @@ std::vector<BadCase> BadSizes() {
   };
 }
 
-// Specs with a bad program, or bad variables of it.
+// Lists specs with a bad program, or bad variables of it.
 std::vector<BadCase> BadPrograms() {
   return {
       {"setup", [](auto* s) { s->set_setup(WithNul()); }},
@@ -189,7 +189,7 @@ std::vector<BadCase> BadPrograms() {
   };
 }
 
-// Specs with a bad place where the program starts, or bad files there.
+// Lists specs with a bad place where the program starts, or bad files there.
 std::vector<BadCase> BadStarts() {
   return {
       {"working_directory", [](auto* s) { s->set_working_directory("home"); }},
@@ -222,7 +222,7 @@ std::vector<BadCase> BadStarts() {
   };
 }
 
-// Labels, and where it may run.
+// Lists labels, and where it may run.
 std::vector<BadCase> BadPlaces() {
   return {
       {"labels",

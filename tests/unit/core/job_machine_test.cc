@@ -12,7 +12,7 @@ namespace {
 using contract::JobEvent;
 using contract::JobStage;
 
-// A job in each stage, taken there by the table.
+// Makes a job in each stage, taken there by the table.
 std::map<JobStage, Job> JobsInEveryStage() {
   std::map<JobStage, Job> jobs = {{JobStage::kNew, Job()}};
   std::vector<JobStage> open = {JobStage::kNew};

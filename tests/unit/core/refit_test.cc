@@ -27,7 +27,7 @@ class RefitTest : public CoreTest {
     LetAllWaitOnClusters();
   }
 
-  // A job of `gib` of memory, unlike all others.
+  // Submits a job of `gib` of memory, unlike all others.
   uint64_t SubmitDifferent(uint64_t gib) {
     v1::JobSpec spec = Spec();
     spec.mutable_resources()->set_memory_bytes(gib * kMemoryUnit + ++different_);

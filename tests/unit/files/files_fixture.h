@@ -61,7 +61,7 @@ class FilesTest : public testing::Test {
     EXPECT_TRUE(size.ok()) << size.status();
     return size.ok() && size->has_value();
   }
-  // One whole pass.
+  // Makes one whole pass.
   int Expire() {
     FileStore::Expiry expiry(store_.get(), store_->Cutoff());
     for (;;) {

@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The bytes of a tree with these files, named f0, f1 and so on.
+// Returns the bytes of a tree with these files, named f0, f1 and so on.
 std::string TreeOf(const std::vector<std::string>& contents) {
   v1::FileTree tree;
   for (size_t i = 0; i < contents.size(); ++i) {

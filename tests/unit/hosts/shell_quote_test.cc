@@ -73,7 +73,7 @@ TEST(ShellQuote, RefusesNul) {
   EXPECT_NE(quoted.status().message().find("offset 1"), absl::string_view::npos);
 }
 
-// Dense in what breaks quoting, yet covering every byte but NUL.
+// The words are dense in what breaks quoting, yet cover every byte but NUL.
 rc::Gen<std::string> AnyWord() {
   return rc::gen::container<std::string>(rc::gen::weightedOneOf<char>(
       {{2, rc::gen::elementOf(std::string("'\"\\\n$`(){}*?!#~;&|<> \t-="))},

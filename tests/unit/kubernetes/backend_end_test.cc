@@ -38,7 +38,7 @@ class BackendEndTest : public ScriptedClusterTest {
     return PodOf(run_key, R"({"phase": "Running", "containerStatuses": [
         {"name": "main", "state": {"running": {"startedAt": "2026-01-01T00:00:30Z"}}}]})");
   }
-  // The status of a pod whose program has.
+  // Returns the status of a pod whose program has.
   static std::string Ended(int code) {
     return absl::StrCat(R"({"phase": ")", code == 0 ? "Succeeded" : "Failed",
                         R"(", "containerStatuses": [{"name": "main", "state": {"terminated": {

@@ -212,7 +212,7 @@ class BackendStartTest : public BackendLaunchTest {
     Launch(job);
     backend_->capabilities().note_hold(KeyOf(job), false);
   }
-  // The runs whose Jobs were to be patched since the last call.
+  // Returns the runs whose Jobs were to be patched since the last call.
   std::vector<std::string> TakePatched() {
     std::vector<std::string> run_keys;
     for (const std::string& change : TakeChanges()) {
@@ -223,7 +223,7 @@ class BackendStartTest : public BackendLaunchTest {
     run_keys.erase(std::unique(run_keys.begin(), run_keys.end()), run_keys.end());
     return run_keys;
   }
-  // The same runs, awaited until there is one.
+  // Waits until there is one, and returns the same runs.
   std::vector<std::string> AwaitPatched() {
     std::vector<std::string> patched;
     const absl::Time end = absl::Now() + absl::Seconds(20);

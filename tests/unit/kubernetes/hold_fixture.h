@@ -41,7 +41,7 @@ class BackendHoldTest : public ScriptedClusterTest {
     answer_first_ = [this](const ScriptedRequest& request) { return Answer(request); };
   }
 
-  // A Job in the queue "team" whose launch is not through.
+  // Makes a Job in the queue "team" whose launch is not through.
   Json HalfLaunched(bool is_suspended) {
     Json job = MakeJob(kRun);
     job["metadata"]["annotations"] = Json::object();

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// One that the scheduler has not looked at.
+// Makes one that the scheduler has not looked at.
 PodObject NewPod() {
   PodObject pod;
   pod.name.name = "k7m2-1-1-0";

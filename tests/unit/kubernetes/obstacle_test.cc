@@ -10,7 +10,7 @@ constexpr int64_t kGibibyte = int64_t{1} << 30;
 constexpr char kFirst[] = "k7m2-1-1";
 constexpr char kSecond[] = "k7m2-2-1";
 
-// `pods` pods with four GPUs each.
+// Makes `pods` pods with four GPUs each.
 agent::v1::Assignment MakeRun(const std::string& run_key, uint32_t pods) {
   agent::v1::Assignment run;
   run.set_run_key(run_key);
@@ -19,7 +19,7 @@ agent::v1::Assignment MakeRun(const std::string& run_key, uint32_t pods) {
   return run;
 }
 
-// Eight GPUs for each of two pods.
+// Asks for eight GPUs for each of two pods.
 agent::v1::Assignment MakeLarge() {
   agent::v1::Assignment large = MakeRun(kFirst, 2);
   large.mutable_spec()->mutable_resources()->mutable_gpus(0)->set_count_millis(8000);
@@ -35,7 +35,7 @@ PodUse Pod(const std::string& run_key, const std::string& node) {
   return pod;
 }
 
-// Two nodes with eight GPUs each, and a quota of which `used` is taken.
+// Sees two nodes with eight GPUs each, and a quota of which `used` is taken.
 Seen See(const std::vector<PodUse>& pods, const std::string& resource, const std::string& hard,
          const std::string& used) {
   std::vector<NodeObject> nodes(2);

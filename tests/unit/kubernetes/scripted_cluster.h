@@ -97,13 +97,13 @@ class ScriptedClusterTest : public testing::Test {
     const std::lock_guard lock(mutex_);
     change();
   }
-  // "PATCH PATH BODY" and so on of what is no GET, since the last call.
+  // Returns "PATCH PATH BODY" and so on of what is no GET, since the last call.
   std::vector<std::string> TakeChanges() {
     const std::lock_guard lock(mutex_);
     return std::exchange(changes_, {});
   }
   std::vector<std::string> AwaitChange(const std::string& words) { return AwaitChanges({words}); }
-  // The changes until there has been one with each of these words.
+  // Returns the changes until there has been one with each of these words.
   std::vector<std::string> AwaitChanges(const std::vector<std::string>& words) {
     std::vector<std::string> changes;
     const absl::Time end = absl::Now() + absl::Seconds(20);

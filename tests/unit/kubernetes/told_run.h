@@ -39,7 +39,7 @@ class ToldRunTest : public testing::Test {
             {"status",
              {{"startTime", "2026-11-21T15:02:22Z"}, {"conditions", Json::parse(conditions)}}}};
   }
-  // Both conditions with which a Job ends that has failed.
+  // Has both conditions with which a Job ends that has failed.
   static Json FailedJob(const std::string& message, int completions = 1) {
     Json job = Job("[]", completions);
     for (const char* type : {"FailureTarget", "Failed"}) {

@@ -76,7 +76,7 @@ void Harm(const std::filesystem::path& path, size_t at, Damage damage) {
   }
 }
 
-// All around each boundary of blocks, and here and there between them.
+// Returns all around each boundary of blocks, and here and there between them.
 std::vector<size_t> Places(size_t size, size_t block) {
   std::set<size_t> places;
   for (size_t at = 0; at < size; at += 211) places.insert(at);

@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 
 class AnswersTest : public BackendTest {
  protected:
-  // A run that has the whole machine until its gate opens.
+  // Starts a run that has the whole machine until its gate opens.
   std::string Block(const std::string& gate) {
     v1::JobSpec spec = Script("cat " + gate);
     spec.mutable_resources()->set_cpu_millis(2000);

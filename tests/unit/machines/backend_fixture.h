@@ -25,7 +25,7 @@ inline constexpr absl::Duration kPatience = absl::Seconds(60);
 // found, and killed, by its key.
 std::string RunKeyOf(int job);
 
-// A job of one core that runs a shell script.
+// Makes a job of one core that runs a shell script.
 v1::JobSpec Script(const std::string& text);
 v1::JobSpec Program(const std::vector<std::string>& words);
 

@@ -153,7 +153,7 @@ class LimitsTest : public BackendTest {
       GTEST_SKIP() << "this machine lets the tests make no control groups: " << found.why;
     BackendTest::SetUp();
   }
-  // The directories of its groups.
+  // Returns the directories of its groups.
   std::vector<std::string> GroupsOf(const std::string& run_key) const {
     std::vector<std::string> groups;
     std::ifstream file(RunDir(run_key) + "/groups");

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 class QueueTest : public BackendTest {
  protected:
-  // A run that holds the whole machine until its gate opens.
+  // Starts a run that holds the whole machine until its gate opens.
   std::string Block(const std::string& gate) {
     v1::JobSpec spec = Script("cat " + gate);
     spec.mutable_resources()->set_cpu_millis(2000);

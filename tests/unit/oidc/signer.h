@@ -15,13 +15,13 @@ class Signer {
  public:
   explicit Signer(Algorithm algorithm, std::string id = "k1", int rsa_bits = 2048);
 
-  // The public key.
+  // Returns the public key.
   nlohmann::json Jwk() const;
-  // The signature of the text, in the form of a JWS.
+  // Returns the signature of the text, in the form of a JWS.
   std::string Sign(std::string_view text) const;
-  // A token with this header and these claims.
+  // Makes a token with this header and these claims.
   std::string Token(const std::string& header, const std::string& claims) const;
-  // One with the usual header.
+  // Makes one with the usual header.
   std::string Token(const nlohmann::json& claims) const;
   std::string Header() const;
 
@@ -31,7 +31,7 @@ class Signer {
   const pki::Key key_;
 };
 
-// The text of a key set.
+// Returns the text of a key set.
 std::string SetOf(std::initializer_list<nlohmann::json> keys);
 
 }  // namespace muster::oidc

@@ -20,7 +20,7 @@ class Certificates : public ::testing::Test {
     return absl::FromUnixSeconds(1'800'000'000) + absl::Hours(hours);
   }
 
-  // A cluster's certificate with its key.
+  // Makes a cluster's certificate with its key.
   static Identity Cluster(const Identity& by, const std::string& name) {
     const std::string key = MakeKey();
     auto certificate = SignRequest(by, MakeRequest(key).value(), name, {At(0), At(24)});

@@ -61,7 +61,7 @@ class AuditTest : public ::testing::Test {
     return ends;
   }
 
-  // The records that are on disk now.
+  // Returns the records that are on disk now.
   std::vector<audit::Record> OnDisk(const audit::RecordFilter& filter = {}) {
     const auto page = audit::ReadRecords(File(), filter, 100'000, 100'000);
     EXPECT_TRUE(page.ok()) << page.status();

@@ -141,7 +141,7 @@ class DetouredEffectsTest : public testing::Test {
     send.message.mutable_event_ack();
     return send;
   }
-  // One more change of a job, and the news of it.
+  // Makes one more change of a job, and the news of it.
   static core::Output Changed(uint64_t job, uint64_t sequence) {
     core::Output output;
     v1::Transition transition;
@@ -151,7 +151,7 @@ class DetouredEffectsTest : public testing::Test {
     output.effects.push_back(core::JobsChanged{{job}, sequence});
     return output;
   }
-  // A step of the one run of the job.
+  // Makes a step of the one run of the job.
   static core::AppendTransition StepOf(uint64_t job, uint64_t sequence, v1::RunState run_state,
                                        v1::JobState after) {
     core::AppendTransition append{.job = job, .transition = {}};

@@ -84,7 +84,7 @@ struct Feed {
   std::unique_ptr<grpc::ClientWriter<agent::v1::SendFilesRequest>> stream;
 };
 
-// Two nodes, which the agent has told of if they are named.
+// Runs it on two nodes, which the agent has told of if they are named.
 uint64_t RunOnTwoNodes(TestBroker& broker, FakeAgent& agent, std::vector<std::string> nodes,
                        std::string* run_key) {
   v1::SubmitJobRequest submit = SubmitTrue();

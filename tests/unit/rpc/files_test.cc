@@ -82,7 +82,7 @@ grpc::Status Download(TestBroker& broker, const std::string& sha256, uint64_t of
   return stream->Finish();
 }
 
-// A tree of one file.
+// Makes a tree of one file.
 std::string TreeOf(const std::string& content) {
   v1::FileTree tree;
   v1::FileTreeEntry& entry = *tree.add_entries();

@@ -37,7 +37,7 @@ std::string EndReason(const grpc::Status& status) {
   return info ? info->reason() : "";
 }
 
-// "JobsService.SubmitJob" of each call of the services for clients, from their descriptors.
+// Returns "JobsService.SubmitJob" of each call of the services for clients, from their descriptors.
 std::vector<const google::protobuf::MethodDescriptor*> ClientCalls() {
   std::vector<const google::protobuf::MethodDescriptor*> calls;
   for (const auto* file :
@@ -69,7 +69,7 @@ class IdentityTest : public ::testing::Test {
     return context;
   }
 
-  // A token of the socket's owner, who is an admin.
+  // Makes a token of the socket's owner, who is an admin.
   v1::CreateTokenResponse Make(const std::string& name, v1::AccessRole role,
                                const std::string& user = "ada") {
     v1::CreateTokenRequest request;

@@ -114,7 +114,7 @@ LogText ReadAll(TestBroker& broker, const v1::ReadLogRequest& request) {
   return text;
 }
 
-// Both outputs.
+// Asks for both outputs.
 v1::ReadLogRequest BothLogs(uint64_t job, bool follow = false) {
   v1::ReadLogRequest request;
   request.set_job_id(job);

@@ -20,7 +20,7 @@ using testing::IsEmpty;
 
 class QueueReasonsTest : public testing::Test {
  protected:
-  // The jobs, the one submitted first first.
+  // Returns the jobs, the one submitted first first.
   std::vector<v1::Job> List() {
     v1::ListJobsRequest request;
     request.set_page_size(1000);

@@ -29,7 +29,7 @@ bool ConnectSignaler(FakeAgent& agent) {
       [](agent::v1::AgentHello& hello) { hello.mutable_inventory()->set_sends_signals(true); });
 }
 
-// A job whose command has started.
+// Runs a job whose command has started.
 uint64_t RunJob(TestBroker& broker, FakeAgent& agent, std::string* run_key) {
   const uint64_t job = broker.Submit(SubmitTrue());
   *run_key = agent.ReadAssignments(1).at(0).run_key();

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The fields that a refusal names.
+// Returns the fields that a refusal names.
 std::vector<std::string> BadFields(const grpc::Status& status) {
   std::vector<std::string> fields;
   const auto bad = contract::GetBadRequest(rpc::FromGrpc(status));

@@ -30,7 +30,7 @@
 
 namespace muster::broker {
 
-// Every method of every service that the broker serves, by the descriptors of the services.
+// Returns every method of every service that the broker serves, by the descriptors of the services.
 inline std::vector<std::string> AllMethods() {
   const google::protobuf::FileDescriptor* const files[] = {
       v1::SubmitJobRequest::descriptor()->file(),
@@ -147,7 +147,7 @@ class TlsListener : public ::testing::Test {
     return is_let_in ? grpc::Status::OK : status;
   }
 
-  // A token of the socket's owner's making.
+  // Makes a token of the socket's owner's making.
   v1::CreateTokenResponse MakeToken(const std::string& name, v1::AccessRole role,
                                     int64_t lifetime_s = 3600) {
     v1::CreateTokenRequest request;

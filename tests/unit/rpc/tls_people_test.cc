@@ -27,7 +27,7 @@ constexpr std::pair<v1::AccessRole, Role> kRoles[] = {{v1::ACCESS_ROLE_VIEWER, R
                                                       {v1::ACCESS_ROLE_OPERATOR, Role::kOperator},
                                                       {v1::ACCESS_ROLE_ADMIN, Role::kAdmin}};
 
-// The use cases of the calls for people, by "/muster.v1.SERVICE/METHOD".
+// Returns the use cases of the calls for people, by "/muster.v1.SERVICE/METHOD".
 std::map<std::string, UseCase> UseCases() {
   std::map<std::string, UseCase> all;
   for (const RpcUseCase& rpc : RpcUseCases()) {

@@ -31,7 +31,7 @@ class WatchFeedTest : public testing::Test {
     EXPECT_TRUE(agent.Connect());
   }
 
-  // A watch that has begun.
+  // Makes a watch that has begun.
   std::unique_ptr<WatchReader> Watch(const v1::WatchJobsRequest& request) {
     auto watch = std::make_unique<WatchReader>(broker, request);
     EXPECT_TRUE(watch->NextMessage().has_heartbeat());
@@ -41,7 +41,7 @@ class WatchFeedTest : public testing::Test {
     broker.Submit();
     return agent.ReadAssignments(1)[0].run_key();
   }
-  // All at once, as of a job that ends at once.
+  // Reports all at once, as for a job that ends at once.
   void ReportAtOnce(const std::string& run_key, const std::vector<v1::RunState>& states) {
     agent::v1::ConnectRequest request;
     for (const v1::RunState state : states) {

@@ -31,7 +31,7 @@ class WatchReader {
     }
     return message_.changes(next_++);
   }
-  // The next message, a heartbeat too. Not while Next has changes left.
+  // Returns the next message, a heartbeat too. Not while Next has changes left.
   v1::WatchJobsResponse NextMessage() {
     v1::WatchJobsResponse response;
     EXPECT_TRUE(stream_->Read(&response));
@@ -63,7 +63,7 @@ class WatchReader {
   int next_ = 0;  // of its changes
 };
 
-// One job, from the beginning.
+// Watches one job, from the beginning.
 inline v1::WatchJobsRequest WatchJob(uint64_t id) {
   v1::WatchJobsRequest request;
   request.add_job_ids(id);

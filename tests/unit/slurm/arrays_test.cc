@@ -54,7 +54,7 @@ class ArraysTest : public StubCommandsTest {
                                        "'AccountingStorageType = accounting_storage/slurmdbd'",
                                        max_array_size));
   }
-  // A new agent on the same files.
+  // Starts a new agent on the same files.
   void Restart() {
     backend_ = CreateSlurmBackend(Config(), root_);
     ASSERT_TRUE(backend_->Probe().ok());
@@ -83,7 +83,7 @@ class ArraysTest : public StubCommandsTest {
       names.push_back(entry.path().filename());
     return names;
   }
-  // The name of the array that was launched.
+  // Returns the name of the array that was launched.
   std::string NameOfArray() const {
     std::string name;
     for (const std::string& file : FilesOfArrays())

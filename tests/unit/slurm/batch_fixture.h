@@ -87,7 +87,7 @@ class BatchScriptTest : public ::testing::Test {
     std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
     std::filesystem::permissions(path, std::filesystem::perms(0700));
   }
-  // A file in the command's working directory.
+  // Writes a file in the command's working directory.
   void Write(const std::string& name, const std::string& text, std::filesystem::perms mode) {
     std::ofstream(paths_->work() + "/" + name) << text;
     std::filesystem::permissions(paths_->work() + "/" + name, mode);

@@ -8,7 +8,8 @@ namespace {
 
 class BatchSignalsTest : public BatchScriptTest {
  protected:
-  // A program that notes the signals that it gets. `shell` is batch.sh, which leads its session.
+  // Makes a program that notes the signals that it gets. `shell` is batch.sh, which leads its
+  // session.
   std::string Program(const std::string& rest) {
     return fmt::format(
         "trap 'echo USR1; touch usr1' USR1; trap 'echo USR2; touch usr2' USR2\n"

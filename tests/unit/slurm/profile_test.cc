@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// The profile of TAO.
+// Returns the profile of TAO.
 Profile Tao() {
   Profile profile;
   profile.gpus_per_node = 8;

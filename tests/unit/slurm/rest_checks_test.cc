@@ -22,7 +22,7 @@ constexpr v1::CheckResult kWarn = v1::CHECK_RESULT_WARN;
 constexpr v1::CheckResult kFail = v1::CHECK_RESULT_FAIL;
 constexpr absl::Time kNow = absl::FromUnixSeconds(1795250000);
 
-// The one line of a list that has no other.
+// Returns the one line of a list that has no other.
 v1::ClusterCheck Only(const agents::CheckList& list) {
   EXPECT_EQ(list.checks().checks_size(), 1);
   EXPECT_NE(list.checks().checks(0).code(), v1::CHECK_CODE_UNSPECIFIED);

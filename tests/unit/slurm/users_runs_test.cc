@@ -65,7 +65,7 @@ class UsersRunsTest : public StubCommandsTest {
   }
   void Map(const std::string& text) { std::ofstream(root_ + "/map") << text; }
   void Mark(const std::string& what) { std::ofstream(root_ + "/" + what).flush(); }
-  // A squeue that lists the run's job, as daemon's.
+  // Returns a squeue that lists the run's job, as daemon's.
   static std::string Row(const agents::RunHandle& run, const std::string& state) {
     return fmt::format(
         "for word; do case $word in --Format=*) sep=${{word#*:0}}; sep=${{sep%%,*}};; esac; done\n"
@@ -79,7 +79,7 @@ class UsersRunsTest : public StubCommandsTest {
     text << std::ifstream(root_ + "/" + name).rdbuf();
     return text.str();
   }
-  // Whom the agent has written down for the run.
+  // Returns whom the agent has written down for the run.
   std::string Recorded(const agents::RunHandle& run) const {
     const auto user = ReadJobUser(OwnDirectoryOf(root_), run.run_key);
     return user.has_value() ? fmt::format("{} {}", user->name, user->uid) : "";

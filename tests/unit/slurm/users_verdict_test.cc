@@ -9,7 +9,7 @@ namespace {
 
 constexpr Patience kUsersPatience{absl::Seconds(30), absl::Seconds(60)};
 
-// Slurm job 17, with a record of the code.
+// Makes slurm job 17, with a record of the code.
 RunFacts UsersFacts(int code) {
   RunFacts facts;
   facts.run_key = "k7m2-42-1";

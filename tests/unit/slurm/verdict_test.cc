@@ -33,7 +33,7 @@ class Facts {
     facts_.queue->start_time = absl::FromUnixSeconds(900);
     return *this;
   }
-  // A task of array 17.
+  // Makes a task of array 17.
   Facts& Task() {
     facts_.job_id = {17, 4};
     return *this;

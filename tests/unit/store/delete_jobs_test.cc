@@ -14,7 +14,7 @@ using ::testing::SizeIs;
 
 class DeleteJobsTest : public StoreTest {
  protected:
-  // A job that has ended, with a step for each of its states.
+  // Commits a job that has ended, with a step for each of its states.
   void CommitEnded(uint64_t id, absl::Time end, const JobOptions& options = {}) {
     std::vector<core::Change> changes = {Insert(id, options)};
     for (core::Change& change : Finished(id, end)) changes.push_back(std::move(change));

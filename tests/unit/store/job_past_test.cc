@@ -66,7 +66,7 @@ class JobPastTest : public StoreTest {
     Reopen();
   }
 
-  // The results of `field` for the job after each of its steps.
+  // Returns the results of `field` for the job after each of its steps.
   std::vector<std::string> AtEachStep(const std::function<std::string(const v1::Job&)>& field) {
     const v1::Job now = store().GetJobsAndRuns(Scope::All(), {1})->front();
     std::vector<std::string> values;

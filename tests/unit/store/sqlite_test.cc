@@ -36,7 +36,7 @@ class SqliteTest : public ::testing::Test {
     return store.ok() ? *std::move(store) : nullptr;
   }
 
-  // A closed database with so many jobs.
+  // Makes a closed database with so many jobs.
   void Fill(uint64_t jobs) {
     auto store = MustOpen();
     std::vector<core::Change> changes;

@@ -52,7 +52,7 @@ core::Change Update(uint64_t id, v1::JobState state, uint64_t job_sequence,
 core::Change RunOf(uint64_t job, uint32_t number, v1::RunState state, bool logs_complete = false);
 core::Change Step(uint64_t job, uint64_t sequence, uint64_t job_sequence);
 
-// All transitions of a job from QUEUED to SUCCEEDED, its logs complete.
+// Returns all transitions of a job from QUEUED to SUCCEEDED, its logs complete.
 std::vector<core::Change> Finished(uint64_t id, absl::Time end);
 
 enum class Kind { kMemory, kSqlite };

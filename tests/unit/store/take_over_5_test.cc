@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 
 class Version5Test : public TakeOverTest {
  protected:
-  // One more job, with its own row of a spec as that release kept them.
+  // Makes one more job, with its own row of a spec as that release kept them.
   static std::string CopyOfJob1(uint64_t id) {
     const std::string number = std::to_string(id);
     return "CREATE TEMP TABLE copy AS SELECT * FROM job WHERE id = 1;"

@@ -236,7 +236,7 @@ class Version2CoreTest : public Version2Test {
     return out;
   }
 
-  // The agent of "lab", with every run in its journal.
+  // Returns the agent of "lab", with every run in its journal.
   core::Output Connect(absl::Time now = kLater) {
     core::AgentConnected connected;
     connected.session = 1;

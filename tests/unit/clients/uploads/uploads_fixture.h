@@ -27,7 +27,7 @@ class UploadsTest : public testing::Test {
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << content;
   }
-  // The paths of the tree's entries, in its order.
+  // Returns the paths of the tree's entries, in its order.
   std::vector<std::string> Paths(const std::string& below = "",
                                  RulesAbove above = RulesAbove::kCount) {
     const auto local = ReadLocalTree(directory_ / below, kPlenty, above);

@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 class ClusterQueueTest : public ::testing::Test {
  protected:
   void UseHosts(std::vector<ClusterHost> hosts) { queue_.emplace(std::move(hosts)); }
-  // A machine with four GPUs, and cores and memory enough.
+  // Makes a machine with four GPUs, and cores and memory enough.
   void UseFourGpus() { UseHosts({Host("a", 64, {"h100", "h100", "h100", "h100"})}); }
 
   void Submit(const std::string& run_key, const Request& request,
@@ -32,7 +32,7 @@ class ClusterQueueTest : public ::testing::Test {
                   absl::Duration time_limit = InfiniteDuration(), int priority = 0) {
     Submit(run_key, {.cores = 1, .gpu_millis = gpus * kWholeGpu}, time_limit, priority);
   }
-  // The keys of those that start.
+  // Returns the keys of those that start.
   std::vector<std::string> Round() {
     std::vector<std::string> keys;
     for (const ReadyRun& ready : queue_->Round(now_)) keys.push_back(ready.run.run_key);

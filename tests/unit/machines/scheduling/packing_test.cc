@@ -14,7 +14,7 @@ std::vector<ClusterHost> OneMachine() {
   return {Host("a", 8, {"a100", "a100", "h100", "h100", "h100"})};
 }
 
-// Two with four GPUs, and one with two.
+// Returns two with four GPUs, and one with two.
 std::vector<ClusterHost> ThreeHosts() {
   const std::vector<std::string> four(4, "h100");
   return {Host("a", 16, four), Host("b", 16, four), Host("c", 8, {"h100", "h100"})};
