@@ -1,5 +1,5 @@
-// Bounds what reasons that are worked out may add to an answer with many jobs: the store bounds
-// what it gives, and they come on top of that.
+// Bounds what computed reasons may add to an answer with many jobs: the store bounds what it gives,
+// and the reasons come on top of that.
 #ifndef MUSTER_BROKER_APP_ANSWER_ROOM_H_
 #define MUSTER_BROKER_APP_ANSWER_ROOM_H_
 

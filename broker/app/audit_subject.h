@@ -1,6 +1,6 @@
 // Says what a call is about, for the audit log: the jobs, and a few named fields of its request.
-// Only fields that the table here names are ever recorded, so that a secret which a later message
-// has is not. One thread at a time.
+// Only fields that the table here names are ever recorded, so a secret in a later message never is.
+// One thread at a time.
 #ifndef MUSTER_BROKER_APP_AUDIT_SUBJECT_H_
 #define MUSTER_BROKER_APP_AUDIT_SUBJECT_H_
 

@@ -19,7 +19,7 @@ enum class AuditRule : uint8_t {
 // "/muster.v1.JobsService/SubmitJob".
 std::string AuditedAction(std::string_view method);
 
-// `method` as above. Calls that no list names are of kBeforeAnswer, so that a call that is added
+// `method` as above. A call that no list names has kBeforeAnswer, so that a call that is added
 // later is audited until somebody says that it changes nothing.
 AuditRule AuditRuleOf(std::string_view method, bool audits_log_reads);
 

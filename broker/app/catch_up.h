@@ -20,7 +20,7 @@ namespace muster::broker {
 
 class CatchUp {
  public:
-  // Without `jobs` it tells of those that the filter takes, by what they were around each step.
+  // Without `jobs` it tells of those that the filter takes, as they were before or after each step.
   CatchUp(const store::Store* store, store::KindOfCluster kind_of, store::Scope scope,
           std::vector<uint64_t> jobs, contract::Filter filter)
       : store_(store),

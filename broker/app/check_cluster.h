@@ -1,4 +1,4 @@
-// Asks a cluster's agent whether all works there, and what there is.
+// Asks a cluster's agent whether everything works there, and what it has.
 #ifndef MUSTER_BROKER_APP_CHECK_CLUSTER_H_
 #define MUSTER_BROKER_APP_CHECK_CLUSTER_H_
 

@@ -1,4 +1,4 @@
-// Jobs whose cluster is lost and that another run follows, by their users' wish.
+// Handles jobs whose cluster is lost and that another run follows, if their users want it.
 #ifndef MUSTER_BROKER_APP_CLUSTER_LOSSES_H_
 #define MUSTER_BROKER_APP_CLUSTER_LOSSES_H_
 
@@ -12,9 +12,9 @@
 
 namespace muster::broker {
 
-// Says of the jobs that are on clusters whose agents are not connected from when on another run
-// follows, if their users want one, and when the lease of this one ends. Call it after AddSilence.
-// Reads the specs of such jobs that have none, or only parts of them (`read`).
+// Says when another run follows for jobs on clusters whose agents are not connected, if their users
+// want one, and when the lease of the present run ends. Call it after AddSilence. Reads the specs
+// of such jobs that have none, or only parts of them (`read`).
 void AddLosses(const Services& services, const store::Scope& scope,
                const std::vector<v1::Job*>& jobs, AnswerRoom& room,
                SpecsRead read = SpecsRead::kWhole);

@@ -12,7 +12,7 @@
 
 namespace muster::broker {
 
-// INVALID_ARGUMENT, PERMISSION_DENIED; whether there is such a run, AskForFiles tells. Does not
+// INVALID_ARGUMENT, PERMISSION_DENIED; AskForFiles tells whether there is such a run. Does not
 // block.
 absl::Status CheckFetch(const Principal& principal, const v1::FetchFilesRequest& request);
 

@@ -1,6 +1,6 @@
 // Brings files of runs to clients: knows which stream of an agent belongs to which call.
 //
-// Any thread may use it. A ticket is taken by the agent's stream that names it, once.
+// Any thread may use it. The agent's stream that names a ticket takes it, once.
 #ifndef MUSTER_BROKER_APP_FETCHES_H_
 #define MUSTER_BROKER_APP_FETCHES_H_
 

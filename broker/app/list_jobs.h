@@ -1,4 +1,4 @@
-// Jobs by a filter, in pages, each with why it waits.
+// Lists jobs by a filter, in pages, each with the reason why it waits.
 #ifndef MUSTER_BROKER_APP_LIST_JOBS_H_
 #define MUSTER_BROKER_APP_LIST_JOBS_H_
 

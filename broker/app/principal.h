@@ -38,7 +38,7 @@ struct Principal {
   // too often.
   absl::Status refusal{};
   // The groups of the user, as the provider of identities tells them. A token and the socket tell
-  // none: Unix groups are asked from directories that may be slow, and are named by others.
+  // none: Unix groups come from directories that may be slow, and others name them.
   std::vector<std::string> groups{};
   // The roles of the user and the groups in projects, as they were when the call began.
   std::vector<auth::Membership> memberships{};

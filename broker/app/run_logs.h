@@ -22,7 +22,7 @@ struct RunFacts {
   absl::Time end_time;         // end of the run once it has ended, by the clock of its node
 };
 
-// NOT_FOUND: a job with so many runs, or ranks, has no such one.
+// NOT_FOUND: the job has fewer runs, or fewer ranks.
 absl::Status NoSuchRun(uint64_t job, uint32_t run, uint32_t runs);
 absl::Status NoSuchRank(uint64_t job, uint32_t rank, uint32_t ranks);
 

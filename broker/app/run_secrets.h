@@ -19,7 +19,7 @@ namespace muster::broker {
 absl::Status CheckJobSecrets(const Principal& principal, const Services& services,
                              const core::Submit& submit);
 
-// Notes, once the answer is there, of which jobs the submit's secrets for one job are.
+// Notes, once the answer is there, which jobs the submit's secrets for one job belong to.
 SubmitDone NotingSecrets(const Services& services, const core::Submit& submit, SubmitDone done);
 
 // Waits for the disk. Errors as of SecretLinkService.FetchRunSecrets, whose caller has been checked

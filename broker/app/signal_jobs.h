@@ -18,7 +18,7 @@ namespace muster::broker {
 // One call has at most this many jobs, as the proto states: each is a question to an agent and a
 // call of its scheduler.
 inline constexpr int kMaxSignaledJobs = 100;
-// The time that an agent has for a signal: one call of its scheduler, or of each host of it.
+// An agent has this time for a signal: a call of its scheduler, or of each host of the run.
 inline constexpr absl::Duration kSignalPatience = absl::Seconds(30);
 // Questions about signals that an agent has at a time: they leave room for those of people.
 inline constexpr int kSignalsAtATime = 4;
@@ -31,9 +31,9 @@ struct SentSignal {
 };
 using SignalJobsDone = std::function<void(absl::StatusOr<std::vector<SentSignal>>)>;
 
-// `done` is called once, on any thread, with one for each id. INVALID_ARGUMENT; NOT_FOUND: some job
-// is unknown, and no signal was sent. `client_deadline`: nobody waits for the answer after it. Does
-// not block.
+// `done` is called once, on any thread, with one result for each id. INVALID_ARGUMENT; NOT_FOUND:
+// some job is unknown, and no signal was sent. `client_deadline`: nobody waits for the answer after
+// it. Does not block.
 void SignalJobs(const Principal& principal, const Services& services,
                 const v1::SignalJobsRequest& request, absl::Time client_deadline,
                 SignalJobsDone done);

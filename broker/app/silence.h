@@ -10,9 +10,9 @@
 
 namespace muster::broker {
 
-// Says of the jobs that a cluster has, and that have not ended, since when there is no word of
-// them: their cluster's agent is not connected, or its scheduler does not answer it. Their states
-// stay as they were last seen. Does not block; any thread.
+// Says since when there is no word of the unfinished jobs of a cluster: its agent is not connected,
+// or its scheduler does not answer the agent. Their states stay as they were last seen. Does not
+// block; any thread.
 void AddSilence(const core::ClusterViews& clusters, const std::vector<v1::Job*>& jobs,
                 AnswerRoom& room);
 

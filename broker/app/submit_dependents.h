@@ -1,4 +1,4 @@
-// Submits jobs that depend on others: how those that have ended did so is looked up first.
+// Submits jobs that depend on others, after looking up how those that have ended did so.
 #ifndef MUSTER_BROKER_APP_SUBMIT_DEPENDENTS_H_
 #define MUSTER_BROKER_APP_SUBMIT_DEPENDENTS_H_
 

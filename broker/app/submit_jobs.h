@@ -22,7 +22,7 @@ void SubmitJob(const Principal& principal, const Services& services, v1::SubmitJ
 void SubmitJobs(const Principal& principal, const Services& services, v1::SubmitJobsRequest request,
                 SubmitDone done);
 
-// The request as the core takes it, every field checked, and what the caller may.
+// The request as the core takes it, with every field checked, and the caller's rights.
 absl::StatusOr<core::Submit> ToSubmit(const Principal& principal, const Services& services,
                                       v1::SubmitJobRequest request);
 

@@ -1,5 +1,5 @@
-// Makes the warnings of a submit from the facts that agents publish, beside the core's thread: from
-// the clusters as they are shown.
+// Makes the warnings of a submit from the facts that agents publish, on another thread than the
+// core's, from the clusters as they are shown.
 #ifndef MUSTER_BROKER_APP_SUBMIT_WARNINGS_H_
 #define MUSTER_BROKER_APP_SUBMIT_WARNINGS_H_
 

@@ -26,7 +26,7 @@ class FileReceiver {
 
   // Takes one message. After an error nothing more may be given.
   absl::Status Take(const v1::UploadFilesRequest& request);
-  // All has come: what is answered, once it is on disk. At most once.
+  // Everything has come; returns the answer once it is on disk. At most once.
   absl::StatusOr<v1::UploadFilesResponse> Finish();
 
  private:

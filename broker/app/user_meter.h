@@ -18,8 +18,8 @@ namespace muster::broker {
 // certificate that an admin gave, and one connection.
 bool HasBounds(const Principal& principal);
 
-// Above what an honest person's scripts need, below what a broker does: one who takes all of it
-// leaves room for everybody else.
+// It is above what an honest person's scripts need, and below what a broker can do: one who takes
+// all of it leaves room for everybody else.
 struct UserBounds {
   uint64_t max_calls_per_second = 5'000;
   size_t max_calls_in_flight = 1'000;  // calls and streams

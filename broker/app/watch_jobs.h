@@ -14,7 +14,7 @@
 namespace muster::broker {
 
 // Gives messages as bytes, each a v1::WatchJobsResponse: a change that many watch is serialised
-// once. Two such messages, one behind the other, are the message that has the changes of both.
+// once. Two such messages in a row are one message that has the changes of both.
 using WatchSource = PullSource<ChangeBytes>;
 
 // Does not block. INVALID_ARGUMENT is about the request; the first Next tells whether there are

@@ -58,8 +58,8 @@ class AuditLog {
   // Returns when the record is on disk.
   void AppendAndWait(Record record);
 
-  // Records what was left out, logs the newest record's hash if it is another one than at the last
-  // call, and begins to remove records that are too old. Call it about once a minute.
+  // Records what was left out, logs the newest record's hash if it has changed since the last call,
+  // and begins to remove records that are too old. Call it about once a minute.
   void Housekeep();
   // Writes all that is queued. Later records are left out.
   void Stop();

@@ -1,5 +1,5 @@
-// Keeps STATE/auth.db: invitations and the certificates that the broker has given to clusters. A
-// file of its own, because it must answer while the store of jobs is busy, and is small.
+// Keeps STATE/auth.db: invitations and the certificates that the broker has given to clusters. It
+// is a file of its own, because it must answer while the store of jobs is busy, and is small.
 //
 // One thread at a time may use it. Every change is on disk when its call returns OK.
 #ifndef MUSTER_BROKER_AUTH_AUTH_DATABASE_H_
@@ -46,7 +46,7 @@ class AuthDatabase {
   // Returns the cluster of an open invitation. UNAUTHENTICATED: INVITE_UNKNOWN, INVITE_USED,
   // INVITE_EXPIRED.
   absl::StatusOr<std::string> FindInvitation(std::string_view digest, absl::Time now) const;
-  // Uses the invitation up for this certificate, both or none.
+  // Uses up the invitation for this certificate, or does neither.
   absl::Status UseInvitation(std::string_view digest, const GivenCertificate& certificate,
                              absl::Time now);
   absl::Status AddCertificate(const GivenCertificate& certificate);

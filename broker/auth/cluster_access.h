@@ -58,7 +58,7 @@ class ClusterAccess {
 
   // ---- agents
 
-  // Returns the cluster of a caller's certificate, of which it has shown the key. UNAUTHENTICATED,
+  // Returns the cluster of a caller's certificate; the caller has shown its key. UNAUTHENTICATED,
   // CERTIFICATE_REFUSED: it is not trusted, has expired, was revoked, or names no cluster.
   absl::StatusOr<ClusterPeer> Check(const std::string& pem) const;
   // Checks the same for a caller that was checked when its stream began.

@@ -21,7 +21,7 @@ class ProjectFile {
   // Database::ToStatus.
   static absl::StatusOr<std::unique_ptr<ProjectFile>> Open(const std::string& path);
 
-  // OK of each of these means that it is on disk.
+  // An OK of each of these means that the change is on disk.
   absl::StatusOr<std::map<std::string, Project, std::less<>>> Load();
   // Writes the project in place of what the file has of it.
   absl::Status Put(const Project& project);

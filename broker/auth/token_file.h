@@ -22,7 +22,7 @@ class TokenFile {
   // Database::ToStatus.
   static absl::StatusOr<std::unique_ptr<TokenFile>> Open(const std::string& path);
 
-  // OK of each of these means that it is on disk.
+  // An OK of each of these means that the change is on disk.
   absl::StatusOr<std::vector<TokenRecord>> Load();
   // Removes the tokens `gone` and adds one, all or nothing. Returns its id.
   absl::StatusOr<uint64_t> Replace(const std::vector<uint64_t>& gone, const TokenRecord& added);

@@ -78,8 +78,8 @@ class Tokens {
   // The request was checked. ALREADY_EXISTS, TOKEN_EXISTS: the user has a live token of this name.
   // RESOURCE_EXHAUSTED, TOO_MANY_TOKENS. UNAUTHENTICATED: the maker has ended. Others: the file.
   absl::StatusOr<MadeToken> Create(const NewToken& asked);
-  // Revokes the token and those that were made with it, with those, and so on. Returns those that
-  // were not revoked before. NOT_FOUND, NO_SUCH_TOKEN. Others: the file.
+  // Revokes the token, those that were made with it, those made with these, and so on. Returns
+  // those that were not revoked before. NOT_FOUND, NO_SUCH_TOKEN. Others: the file.
   absl::StatusOr<std::vector<std::shared_ptr<const Token>>> Revoke(uint64_t id);
   // Writes the times of the last uses that have changed. A crash forgets those since the last call.
   absl::Status WriteUses();

@@ -86,13 +86,13 @@ struct PutRun {
   // True: no more news of the run will come, although its logs are not complete; it is not
   // restored.
   bool is_last = false;
-  // Not 0: lists show a change of it that no transition tells; the place of this among all changes.
+  // If not 0, the place among all changes of a change that lists show and that no transition tells.
   // The latest one of each run is stored.
   uint64_t sequence = 0;
 };
 
-// The usage of a run that is_last has been said of: the only thing that may come later. Nothing
-// happens if the run is not there any more, is not that cluster's, or has the same usage.
+// The usage of a run that was put with is_last, the only thing that may come later. Nothing happens
+// if the run is not there any more, is not that cluster's, or has the same usage.
 struct PutUsage {
   uint64_t job = 0;
   uint32_t run = 0;

@@ -1,5 +1,5 @@
-// The clusters as readers see them, who ask and do not decide: immutable, so that a question waits
-// for nobody. The core says which have changed; any thread may read a view.
+// Shows the clusters to readers, who ask and do not decide. A view is immutable, so that a question
+// waits for nobody. The core says which have changed; any thread may read a view.
 #ifndef MUSTER_BROKER_CORE_CLUSTER_VIEW_H_
 #define MUSTER_BROKER_CORE_CLUSTER_VIEW_H_
 
@@ -81,7 +81,7 @@ struct ClustersReply {
   // inventories are empty.
   std::map<std::string, contract::LackCode> not_now;
   // The times when the job of that_could_take would start, by cluster name. Clusters that are not
-  // listed have nothing to tell it by, or take no runs.
+  // listed have no basis for an estimate, or take no runs.
   std::map<std::string, v1::StartEstimate> estimates;
   bool more = false;  // more clusters follow
 };

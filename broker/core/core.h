@@ -107,8 +107,8 @@ struct Submit {
   bool validate_only = false;
   std::optional<RerunRequest> rerun = std::nullopt;
   // The ends of jobs that items depend on and that have ended. The core knows those that have not;
-  // it refuses a new job that depends on any other with refused::DependencyEnded, at whose arrival
-  // the store tells that end.
+  // it refuses a new job that depends on any other with refused::DependencyEnded, and the store
+  // then tells that end.
   absl::flat_hash_map<uint64_t, v1::JobState> ends = {};
   bool is_bounded = false;  // max_queued_jobs_per_user holds for the user
 };

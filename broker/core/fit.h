@@ -39,7 +39,7 @@ struct Fit {
 Fit CheckFit(const Requirements& job, const PutCluster& cluster,
              const contract::PlaceLimits& limits);
 
-// Returns what the job may use there, of the pool that has the most nodes for it. Valid as long as
+// Returns what the job may use there, in the pool that has the most nodes for it. Valid as long as
 // the inventory.
 placement::Capacity CapacityFor(const Requirements& job, const PutCluster& cluster);
 

@@ -133,7 +133,7 @@ class WaitingTree {
   void RelistAll();
   // Passes the queue over until Unpark of that account.
   void Park(UserQueue* queue, Account* account);
-  // Serves those of the account's queues again that no quota speaks against any more.
+  // Serves those queues of the account again that no quota holds back any more.
   void Unpark(Account* account);
   void UnparkAll();
   // No cluster of its lane has room for the first job of the queue. The queue waits, until it has

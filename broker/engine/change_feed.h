@@ -1,4 +1,4 @@
-// Makes of what was committed the changes that watchers get: each with its job as it was right
+// Turns what was committed into the changes that watchers get, each with its job as it was right
 // after the step. Belongs to whoever carries out effects: the effects thread, or its detour while
 // that has changes; never both at a time.
 #ifndef MUSTER_BROKER_ENGINE_CHANGE_FEED_H_

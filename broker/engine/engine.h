@@ -80,9 +80,9 @@ class Engine {
   void Edit(core::Edit request, StatusDone done);
   void ForgetCluster(std::string name, StatusDone done);
   void SetCordon(core::SetCordon request, StatusDone done);
-  // `done` is told when no run is assigned any more that the limits speak against.
+  // `done` is told once no run is assigned any more that breaks the limits.
   void SetPlaceLimits(std::shared_ptr<const contract::PlaceLimits> limits, StatusDone done);
-  // `done` is told when no run is assigned any more that a quota speaks against.
+  // `done` is told once no run is assigned any more that breaks a quota.
   void SetShares(std::shared_ptr<const contract::ProjectShares> shares, StatusDone done);
   // Housekeeping deletes jobs that have ended.
   void DeleteJobs(std::vector<uint64_t> jobs, StatusDone done);

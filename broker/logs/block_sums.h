@@ -23,8 +23,8 @@ namespace muster::logs {
 // crash because the log grew between the writing of the two files.
 inline constexpr uint64_t kBlockBytes = 4096;
 
-// The form is in the machine's byte order. Nothing matches on a machine of another order, and the
-// log begins again.
+// The form is in the machine's byte order. Nothing matches on a machine of another byte order, and
+// the log begins again.
 struct BlockSum {
   uint32_t bytes = 0;  // 0..kBlockBytes
   uint32_t crc = 0;    // of these bytes

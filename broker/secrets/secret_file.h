@@ -29,7 +29,7 @@ class SecretFile {
   // Database::ToStatus.
   static absl::StatusOr<std::unique_ptr<SecretFile>> Open(const std::string& path);
 
-  // OK of each of these means that it is on disk.
+  // An OK of each of these means that the change is on disk.
   absl::StatusOr<std::vector<Record>> Load();
   absl::Status Put(const Record& record, const Sealed& sealed);
   absl::Status SetJob(const Id& id, uint64_t job);
@@ -38,7 +38,7 @@ class SecretFile {
   absl::StatusOr<Sealed> Read(const Id& id);
   // Returns how many are sealed with other keys than this one.
   absl::StatusOr<int64_t> CountOthers(const std::string& key_id);
-  // Seals all that other keys have sealed anew, all or nothing.
+  // Seals anew everything that other keys have sealed, all or nothing.
   absl::Status Reseal(const std::string& key_id,
                       const std::function<absl::StatusOr<Sealed>(const Id&, const Sealed&)>& seal);
 

@@ -44,7 +44,7 @@ struct SecretsOptions {
 class Secrets {
  public:
   // A key that is missing or wrong is no error here: values cannot be set or read, and the log says
-  // so. Seals what older keys have sealed anew, so that a rotation that was cut off is finished.
+  // so. Seals anew what older keys have sealed, so that a rotation that was cut off is finished.
   // Errors as of SecretFile::Open.
   static absl::StatusOr<std::unique_ptr<Secrets>> Open(SecretsOptions options);
   ~Secrets();

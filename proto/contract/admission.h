@@ -25,8 +25,8 @@ inline constexpr size_t kMaxAdmissionBytes = size_t{64} << 10;
 inline constexpr int kMaxNodeProfiles = 256;
 // A label has at most this many values on a cluster's nodes; a key that has more is not published.
 inline constexpr size_t kMaxLabelValues = 32;
-// An archive of what a job brings along that every cluster takes which takes any; its size is not
-// judged, so that jobs with different trees are alike.
+// Every cluster that takes archives at all takes one of this size for what a job brings along. The
+// size is not judged, so that jobs with different trees are alike.
 inline constexpr uint64_t kSmallArchiveBytes = uint64_t{1} << 20;
 // This many parts of a path tell storage roots apart: "/lustre/sets/cats".
 inline constexpr int kKeptPathParts = 3;
@@ -50,7 +50,7 @@ struct AdmissionNeeds {
   uint64_t memory_bytes = 0;  // likewise
   std::string gpu_type;       // as the job says it; empty: any
   uint64_t gpus = 0;          // of each pod
-  // The options without labels, annotations and the like, by which nothing is judged.
+  // The options without labels, annotations and the like, which are never judged.
   v1::KubernetesOptions kubernetes;
   std::string pool;               // placement.pool
   std::vector<PlaceText> places;  // inputs, results, and URIs among variables and arguments
@@ -68,7 +68,7 @@ struct AdmissionNeeds {
   // The archive of what it brings along; 0 if nothing, or not known.
   uint64_t archive_bytes = 0;
   // True: only the first parts of places, and of the sources of mounts, are here (see RefusableOf).
-  // One is then refused only if it is in no storage root whatever follows.
+  // A place is then refused only if it is in no storage root, whatever follows.
   bool are_places_cut = false;
 };
 

@@ -11,7 +11,7 @@ inline constexpr std::string_view kBatchOutput = "slurm-%j.out";
 inline constexpr std::string_view kArrayBatchOutput = "slurm-%A_%a.out";
 
 // Returns whether somebody will look for the file of a script's output: its user chose it, and not
-// to be rid of the output.
+// to discard the output.
 inline bool IsNamedOutput(std::string_view file) {
   return !file.empty() && file != "/dev/null" && file != kBatchOutput && file != kArrayBatchOutput;
 }

@@ -14,7 +14,7 @@
 namespace muster::contract {
 
 // Jobs that one job waits for. The end of each is looked up at the submit and in the environment of
-// its run; whoever waits for more waits for one that gathers them.
+// its run; a job that needs more depends on one that gathers them.
 inline constexpr size_t kMaxDependencies = 100;
 
 // Adds what is wrong with the field: too many, a job twice, or neither or both of job_id and

@@ -1,6 +1,6 @@
-// The causes of failures that have a remedy of their own where the code, the phase and the fields
-// of a failure do not tell it, and the remedy for each. failures.h makes the remedies of failures
-// of all this; an agent names a cause, and writes no remedy. Pure.
+// Lists the causes of failures whose remedy the code, the phase and the fields do not tell, and the
+// remedy for each. failures.h makes remedies from all of these; an agent names a cause, and writes
+// no remedy. Pure.
 #ifndef MUSTER_PROTO_CONTRACT_FAILURE_CAUSES_H_
 #define MUSTER_PROTO_CONTRACT_FAILURE_CAUSES_H_
 

@@ -1,7 +1,7 @@
-// The sentences and remedies of failures of runs, made here from their codes and fields, as those
-// of other facts are in sentences.h: no agent and no client writes one. The tables of
-// failure_causes, failure_patterns and slurm_refusals have the remedies that depend on more than
-// the code. Pure.
+// Makes the sentences and remedies of runs' failures from their codes and fields, as
+// sentences.h does for other facts; no agent and no client writes one. The tables of
+// failure_causes, failure_patterns and slurm_refusals have the remedies that depend on more
+// than the code. Pure.
 #ifndef MUSTER_PROTO_CONTRACT_FAILURES_H_
 #define MUSTER_PROTO_CONTRACT_FAILURES_H_
 
@@ -41,8 +41,8 @@ std::string RemedyWhileWaiting(v1::FailureCode code, FailureCause cause);
 // The end of a process as the cluster tells it: the command's, or that of the setup script.
 v1::ExitStatus ExitWithCode(int code);
 v1::ExitStatus ExitBySignal(int signal);
-// Says that the command, or the setup script, ended so by itself: that is the code, and the class
-// with it. Needs the phase.
+// Sets the code and the class of a command, or a setup script, that ended so by itself. Needs the
+// phase.
 v1::Failure OwnEnd(const v1::ExitStatus& exit, const FailureParts& parts);
 
 }  // namespace muster::contract

@@ -31,7 +31,7 @@ bool NamesGpuResource(std::string_view type, std::string_view resource);
 // label is the answer; several mean that the type is ambiguous.
 std::vector<std::string> FindGpuTypes(std::string_view wanted, const std::set<std::string>& labels);
 
-// `GPUs of type "H100" may be NVIDIA-H100-80GB-HBM3 or NVIDIA-H100-PCIe`, of several.
+// Returns `GPUs of type "H100" may be NVIDIA-H100-80GB-HBM3 or NVIDIA-H100-PCIe`, of several.
 std::string MayBeTypes(std::string_view wanted, const std::vector<std::string>& types);
 // Says the same, with the way to ask for the first of several: `"H100" may be NVIDIA-H100-80GB-HBM3
 // or NVIDIA-H100-PCIe; write ...`.

@@ -7,8 +7,8 @@
 
 namespace muster::contract {
 
-// INVALID_ARGUMENT that names the fields, where one breaks its rule. The broker looks at the
-// version of the protocol before.
+// INVALID_ARGUMENT that names the fields, where one breaks its rule. The broker checks the
+// protocol's version before that.
 absl::Status ValidateHello(const agent::v1::AgentHello& hello);
 
 }  // namespace muster::contract

@@ -10,8 +10,8 @@
 
 namespace muster::contract {
 
-// A plain reference may be this long, so that it still is a file's name (255 bytes) with ".sqsh"
-// and the suffix of a file that is being written behind it.
+// A plain reference may be this long: as a file's name (255 bytes) it still has room for ".sqsh"
+// and the suffix of a file that is being written.
 inline constexpr size_t kMaxImageReferenceBytes = 220;
 
 // One image in its normal form, in which each image has one value, however it was written.

@@ -2,7 +2,7 @@
 // sentences and remedies are written here alone, so that agents report facts, and every
 // client shows the same words.
 //
-// Pure; any thread. `detail` is what was seen, in the words of who said it.
+// Pure; any thread. `detail` is what was seen, in the words of its source.
 #ifndef MUSTER_PROTO_CONTRACT_ISSUES_H_
 #define MUSTER_PROTO_CONTRACT_ISSUES_H_
 
@@ -56,7 +56,7 @@ v1::ClusterIssue HostNotAdded(const std::string& host, const std::string& detail
 v1::ClusterIssue HostsFileUnread(const std::string& detail);
 // The hosts have the same SSH address. At least two.
 v1::ClusterIssue HostTwice(const std::vector<std::string>& hosts, const std::string& address);
-// The operator `said` "cpus: 64", and there is only `found` ("32").
+// The operator `said` "cpus: 64", and the machine `has` "32".
 v1::ClusterIssue LessThanConfigured(const std::string& said, const std::string& has);
 // Resources of a machine that are shared out although the kernel enforces no limit on them. At
 // least one is set.
@@ -72,7 +72,7 @@ v1::ClusterIssue OfHost(const std::string& host, v1::ClusterIssue issue);
 // ---- schedulers
 
 // slurmctld has held calls back so often. `per_minute` is the operator's limit for all calls; 0 if
-// none. `until`: it is said so long, unless it comes again.
+// none. The issue is told until `until`, unless it comes again.
 v1::ClusterIssue CallsHeldBack(uint64_t times, uint32_t per_minute, absl::Time until);
 // The issue of `calls` calls that had no turn, the last one because of this setting.
 v1::ClusterIssue CallsWithoutTurn(uint64_t calls, std::string_view setting, uint32_t per_minute,

@@ -1,5 +1,5 @@
 // Computes a run's demand on the limits of its namespace on Kubernetes: ResourceQuotas and
-// LimitRanges. Pure. The agent asks it of live limits, the broker of published facts.
+// LimitRanges. Pure. The agent applies it to live limits, the broker to published facts.
 #ifndef MUSTER_PROTO_CONTRACT_NAMESPACE_LIMITS_H_
 #define MUSTER_PROTO_CONTRACT_NAMESPACE_LIMITS_H_
 

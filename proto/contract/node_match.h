@@ -1,5 +1,5 @@
 // Tells whether a node of Kubernetes takes a pod, by its labels, its taints and the type of its
-// GPUs. Pure. The agent asks it of live nodes, the broker of published facts.
+// GPUs. Pure. The agent applies it to live nodes, the broker to published facts.
 #ifndef MUSTER_PROTO_CONTRACT_NODE_MATCH_H_
 #define MUSTER_PROTO_CONTRACT_NODE_MATCH_H_
 

@@ -14,8 +14,8 @@ namespace muster::contract {
 // Checks a script's text; empty is good.
 void CheckScriptText(std::string_view field, std::string_view script, FieldErrors* errors);
 
-// Each adds what is wrong, with paths that begin with `field`. `is_free` tells those names of
-// Slurm's and Muster's own that the caller looks at itself.
+// Each adds what is wrong, with paths that begin with `field`. `is_free` accepts names of Slurm's
+// and Muster's own that the caller checks itself.
 void CheckCommand(std::string_view field, const v1::Command& command, FieldErrors* errors);
 void CheckEnv(
     std::string_view field, const google::protobuf::Map<std::string, std::string>& env,

@@ -52,14 +52,14 @@ bool IsMailType(std::string_view word);
 inline constexpr std::string_view kHoldOption = "--hold";
 bool IsHeldFromTheStart(const v1::JobSpec& spec);
 
-// The extra option that says of working_directory that the user only stood there, as sbatch has it
-// without --chdir: a container that lacks it starts elsewhere. Slurm itself is never told.
+// With this extra option, working_directory is only where the user was, as with sbatch without
+// --chdir: a container that lacks it starts elsewhere. Slurm itself is never told.
 inline constexpr std::string_view kHereOption = "--chdir=.";
 bool IsDirectoryImplied(const v1::JobSpec& spec);
 
 // Returns whether the option is one of these two, which are Muster's and not for sbatch.
 bool IsForMuster(std::string_view option);
-// Returns whether the option is Pyxis', for the container in which a batch script runs: sbatch
+// Returns whether the option is Pyxis', for the container in which a batch script runs; sbatch
 // itself does not get it.
 bool IsOfContainer(std::string_view option);
 

@@ -11,11 +11,11 @@ namespace muster::contract {
 
 // The fact behind Slurm's word, "waiting for free nodes, first in line (Resources)", with what to
 // do about it. A word that the table does not know has the code OTHER and is shown as it came.
-// Without a code for "None": Slurm has not looked at the job yet.
+// "None" has no code: Slurm has not looked at the job yet.
 v1::StateReason SlurmReason(std::string_view word);
-// The same where Slurm has measured the job by itself, as it does before it refuses one, or where
-// no other job can be in the way: this job alone is over a limit on the jobs of several. Limits on
-// the number of jobs, and budgets of minutes, mean what they always do.
+// Explains a word that is about this job alone, as when Slurm refuses the job, or when no other job
+// can be in the way: this job itself is over a limit on the jobs of several. Limits on the number
+// of jobs, and budgets of minutes, mean what they always do.
 v1::StateReason SlurmReasonAlone(std::string_view word);
 
 // Returns the sentence and the remedy as one text, for a message that has no place for facts. Empty

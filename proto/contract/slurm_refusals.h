@@ -21,7 +21,7 @@ struct SlurmRefusal {
 // slurmctld has the job is not known either.
 const SlurmRefusal* FindSlurmRefusal(std::string_view words);
 
-// Returns whether other jobs use up the limit on jobs that `limit` names, which passes.
+// Returns whether other jobs use up the limit on jobs that `limit` names, so that it passes.
 bool IsFullForNow(const v1::StateReason& limit);
 // Returns the failure of a job that slurmctld has refused so. `limit` is the limit that Slurm names
 // besides; without a message: none.

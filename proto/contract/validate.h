@@ -26,7 +26,7 @@ inline constexpr size_t kMaxLabels = 64;
 inline constexpr size_t kMaxInputs = 64;
 inline constexpr size_t kMaxNameBytes = 128;
 inline constexpr uint32_t kMaxNodes = 10000;
-// Less holds no process; who asks for it has forgotten the unit.
+// No process fits into less; whoever asks for less has forgotten the unit.
 inline constexpr uint64_t kMinMemoryBytes = 1 << 20;
 inline constexpr size_t kMaxRequestIdBytes = 128;
 

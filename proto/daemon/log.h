@@ -1,4 +1,4 @@
-// Structured logs: one line for each event, its name first, then what is to be said of it as pairs.
+// Writes structured logs: one line for each event, with its name first and then its facts as pairs.
 //
 //   text   2026-01-02T03:04:05.678Z INFO agent_connected cluster=gpu kind=SLURM
 //   json

@@ -7,8 +7,8 @@ namespace muster {
 // the hard one.
 void RaiseDescriptorLimit();
 
-// Debian builds abseil with its search for deadlocks, which enters each lock of gRPC's into a
-// graph: turns the search off. Call it before the first lock.
+// Turns off abseil's search for deadlocks, with which Debian builds it and which enters each lock
+// of gRPC's into a graph. Call it before the first lock.
 void LeaveLocksUnwatched();
 
 // Lets the kernel write no image of this process's memory, and lets no other process of its user

@@ -30,7 +30,7 @@ absl::Status CheckIssuer(std::string_view issuer);
 // CheckUrl does not take.
 absl::StatusOr<Discovery> ReadDiscovery(std::string_view json, std::string_view issuer);
 
-// Asks the provider. Waits for the network. `wanted` has the CA; its URL is of no account.
+// Asks the provider. Waits for the network. `wanted` has the CA; its URL does not count.
 absl::StatusOr<Discovery> Discover(const Exchanger& exchange, std::string_view issuer,
                                    HttpsRequest wanted);
 

@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<std::string>> SplitCertificates(std::string_view pem)
 // Returns whether the key is that of the first certificate. INVALID_ARGUMENT says what is wrong.
 absl::Status CheckPair(const Identity& identity);
 
-// Certificates begin so much in the past, for clocks that are behind.
+// Certificates are valid from this long before now, for clocks that are behind.
 inline constexpr absl::Duration kClockSkew = absl::Minutes(15);
 
 enum class Purpose { kServer, kClient };

@@ -19,7 +19,7 @@ absl::StatusOr<std::string> ShownCertificates(const std::string& place, absl::Du
 absl::StatusOr<std::string> ShownCa(const std::string& place, const std::string& fingerprint,
                                     absl::Duration patience);
 
-// Verifies what the server shows by the CAs in `anchors`, also that it has the place's name.
+// Verifies what the server shows by the CAs in `anchors`, and that it has the place's name.
 // UNAUTHENTICATED says what is wrong, as in Verify. Others as above.
 absl::Status CheckShownCertificates(const std::string& place, std::string_view anchors,
                                     absl::Duration patience);

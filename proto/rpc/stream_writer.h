@@ -1,4 +1,4 @@
-// Writes of one gRPC callback stream: a bounded queue with one write in flight and exactly one
+// Queues the writes of one gRPC callback stream, with a bound, one write in flight and exactly one
 // Finish.
 //
 // gRPC allows one outstanding write for a stream, and its reactions run on any thread. This class
@@ -102,8 +102,8 @@ class StreamWriter {
   const std::function<void(const grpc::Status&)> finish_;
 
   mutable Mutex mutex_;
-  // The front is being written. A list, because most streams are idle, and an empty deque holds 576
-  // bytes.
+  // The front is being written. It is a list, because most streams are idle, and an empty deque
+  // holds 576 bytes.
   std::list<Queued> queue_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the queue
   std::optional<grpc::Status> final_status_ ABSL_GUARDED_BY(mutex_);

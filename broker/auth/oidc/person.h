@@ -36,7 +36,7 @@ struct Person {
   auth::Role role = auth::Role::kNone;
 };
 
-// Returns the role is the greatest of those that fit.
+// Returns the person, whose role is the greatest of those that fit.
 Person PersonOf(const nlohmann::json& claims, const PersonRules& rules);
 
 }  // namespace muster::oidc

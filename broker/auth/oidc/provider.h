@@ -28,7 +28,7 @@ inline constexpr absl::Duration kMinKeyAge = absl::Minutes(1);
 inline constexpr absl::Duration kMaxKeyAge = absl::Hours(1);
 inline constexpr absl::Duration kDefaultKeyAge = absl::Minutes(5);
 // The least time between two fetches: after a failure, and for a key that nobody knows, so that
-// forged tokens make no storm of the broker's questions.
+// forged tokens cause no storm of questions.
 inline constexpr absl::Duration kFetchPause = absl::Seconds(5);
 
 using Keys = std::vector<SigningKey>;

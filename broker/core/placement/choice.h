@@ -1,8 +1,8 @@
 // Chooses clusters within one round of placement.
 //
 // Within a round clusters only fill up, so that the rank of a cluster for a group of jobs only
-// falls. Each group that is served therefore has its clusters ranked once, and of its later jobs
-// each looks again only at the clusters that have got runs since and would still be first.
+// falls. A group that is served therefore has its clusters ranked once, and each of its later jobs
+// looks again only at the clusters that have got runs since and would still be first.
 //
 // Owner: the core's thread, for one round.
 #ifndef MUSTER_BROKER_CORE_PLACEMENT_CHOICE_H_

@@ -1,11 +1,11 @@
 // Estimates when a run would start on a cluster, and which of two clusters is the better place.
 //
-// A cluster has room if what its usable nodes have, less what Muster's own runs there take, is
-// enough, and if no run of Muster's queues there that needs no more than the job. Then the run
-// starts now, or after as long as runs that had room waited lately. Otherwise it waits behind those
-// that wait: as long as earlier runs of its shape waited for each place in the queue, and not less
-// than the scheduler says. Full clusters are compared by what their schedulers say, else by the
-// demand that waits and runs there.
+// A cluster has room if its usable nodes have enough beside what Muster's own runs there take, and
+// if no run of Muster's that needs no more than the job is queued there. Then the run starts now,
+// or after as long as runs that had room waited lately. Otherwise it waits behind those that wait:
+// as long as earlier runs of its shape waited for each place in the queue, and not less than the
+// scheduler says. Full clusters are compared by what their schedulers say, else by the demand that
+// waits and runs there.
 //
 // A job goes only to a cluster that has room, or that has few runs that wait (Load::PlacesToWait);
 // until then it waits in the broker, where it can still go elsewhere. The tasks of an array wait on

@@ -60,8 +60,8 @@ class Errors {
 
   // False: none has been recorded.
   bool Describe(v1::EstimateErrors* out) const;
-  // Puts the interval around the estimated time that half of the last 64 runs would have started
-  // in; nothing as long as there are fewer than 4.
+  // Puts around the estimated time the interval in which half of the last 64 runs would have
+  // started; nothing as long as there are fewer than 4.
   void PutInterval(absl::Time now, v1::StartEstimate* estimate) const;
 
  private:

@@ -45,22 +45,22 @@ struct PoolUse {
   Amounts amounts;
   std::map<std::string, uint64_t, std::less<>>
       gpu_millis;  // by type as jobs name it, in small letters
-  // A sum alone has these: the part that runs have which name another type, and that of runs which
-  // name none.
+  // Only a sum has these: the parts of runs that name another type, and of runs that name
+  // none.
   uint64_t other_gpu_millis = 0;
   uint64_t untyped_gpu_millis = 0;
   uint32_t waiting = 0;
   uint32_t running = 0;
-  // Waiting runs of which the scheduler says that they wait for resources or for others, by what
-  // they need: there is no room for that, whatever the inventory says.
+  // Waiting runs, by what they need, that wait for resources or for others, as the scheduler says:
+  // there is no room for such needs, whatever the inventory says.
   uint32_t queueing = 0;
   std::map<RoomNeed, uint32_t> queueing_needs;
 
   friend bool operator==(const PoolUse&, const PoolUse&) = default;
 };
 
-// The time in which news of a cluster reach the broker and a run reaches the cluster, at most, as a
-// rule: agents on Slurm look every few seconds.
+// News of a cluster usually reaches the broker, and a run the cluster, within this time: agents on
+// Slurm look every few seconds.
 inline constexpr absl::Duration kRoundTrip = absl::Seconds(20);
 
 // Counts the starts of the last round trip.

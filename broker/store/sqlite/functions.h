@@ -1,4 +1,4 @@
-// Functions of ours that SQL calls, so that they mean the same there.
+// Provides functions of ours to SQL, so that they mean the same there.
 #ifndef MUSTER_BROKER_STORE_SQLITE_FUNCTIONS_H_
 #define MUSTER_BROKER_STORE_SQLITE_FUNCTIONS_H_
 
