@@ -42,8 +42,8 @@ struct Options {
   bool asks_usage = false;
   absl::Duration lookup_grace = absl::Seconds(30);
   absl::Duration lookup_interval = absl::Seconds(2);  // between two look-ups of one run
-  // A cancel or a hold that failed is repeated after this. A cancel that the cluster took is, if a
-  // look at it that began so much later shows the run alive: programs take a moment to end.
+  // A cancel or a hold that failed is repeated after this. A cancel that was taken is, too, if a
+  // look begun so much later shows the run alive: programs take a while.
   absl::Duration cancel_interval = absl::Seconds(10);
   int max_unacked_events = 10000;  // sent and not acknowledged; the rest waits in the journal
   // Bounds their bytes, as events may name many nodes; it is half of what the link can queue.
@@ -51,9 +51,9 @@ struct Options {
   int silent_intervals = 3;  // without an answer to a heartbeat: the connection is given up
   absl::Duration handshake_timeout = absl::Seconds(30);  // from LinkUp to the broker's welcome
   // Shares of the journal's bound, 0 to 1. Above the first, new runs are held back, so that the
-  // rest is for the events of runs that are there; below the second they are taken again. Apart, so
-  // that one run's end does not make the broker send all others again; the runs at work alone fill
-  // a quarter at most (journal.h).
+  // rest is for the events of runs that are there; below the second they are taken again. They are
+  // apart, so that one run's end does not make the broker send all others again; the runs at work
+  // alone fill a quarter at most (journal.h).
   double hold_back_above = 0.75;
   double take_again_below = 0.5;
 };

@@ -189,7 +189,7 @@ struct Capabilities {
   hosts::Host* output_host = nullptr;
   // Lets waiting runs begin: the broker has said which of the adopted runs it no longer wants, and
   // End was called for these. Called once, after an Adopt with runs, however long the broker is
-  // away: to start a run that may have been canceled is worse than to wait. Returns at once. Null:
+  // away: starting a run that may have been canceled is worse than waiting. Returns at once. Null:
   // the cluster's scheduler starts runs without the agent.
   std::function<void()> allow_starts = nullptr;
   // Notes the broker's latest wish about a run that Launch has or is about to get, so that a launch
@@ -262,7 +262,7 @@ class Backend {
   // Proves that no process of the run lives, and that none ever will: a run that is absent is kept
   // from beginning for good, also if its launch shows only later. It ends nothing: a run that waits
   // or has begun takes End, and is kEnded once nothing of it is left. Idempotent. After
-  // kNeverBegins the agent never launches the run; one that died before it could note that may.
+  // kNeverBegins the agent never launches the run; one that died before noting that still may.
   virtual FenceOutcome Fence(const RunHandle& run) = 0;
   // Says where the run's output is, whether or not there is any yet.
   virtual RunOutput OpenLogs(const RunHandle& run) = 0;

@@ -14,9 +14,9 @@
 
 namespace muster::agents {
 
-// Returns the variables that are known before the launch and the same on every node, by name. Not
-// among them: what a node learns when it starts (MASTER_ADDR, ranks, addresses), and the user's
-// own, which win over these.
+// Returns the variables that are known before the launch and the same on every node, by name. It
+// leaves out what a node learns when it starts (MASTER_ADDR, ranks, addresses), and the user's own,
+// which win over these.
 std::map<std::string, std::string> RunVariables(const agent::v1::Assignment& assignment,
                                                 std::string_view cluster,
                                                 std::string_view run_directory);

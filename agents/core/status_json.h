@@ -42,8 +42,8 @@ struct StatusFile {
 StatusFile ReadStatusFile(std::string_view text);
 
 // Returns the reason that a run is no success although its command ended with 0; nothing if it is
-// one. TAO catches its own errors, so a last FAILURE is one, of the program; a training that ended
-// well says so, so an end without a SUCCESS is no success either.
+// one. TAO catches its own errors, so a last FAILURE is a failure of the program. A training that
+// ended well says so, so an end without a SUCCESS is no success either.
 std::optional<v1::Failure> JudgeTraining(const StatusFile& file);
 
 }  // namespace muster::agents

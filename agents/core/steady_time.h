@@ -1,4 +1,4 @@
-// Provides a clock for waits, which nobody who sets the time of day may lead astray.
+// Provides a clock for waits, which must not go wrong when somebody sets the time of day.
 #ifndef MUSTER_AGENTS_CORE_STEADY_TIME_H_
 #define MUSTER_AGENTS_CORE_STEADY_TIME_H_
 
@@ -11,7 +11,7 @@
 namespace muster::agents {
 
 // Returns the time since some moment that nobody moves, the same one for the whole process
-// (CLOCK_MONOTONIC). Any thread. For waits only, and it shows: it is far from the time of day.
+// (CLOCK_MONOTONIC). Any thread. It is for waits only, and is visibly far from the time of day.
 inline absl::Time SteadyNow() { return absl::UnixEpoch() + hosts::SteadyNow(); }
 
 // Gives the wall clock as it was when this was made, moved on by a clock that nobody sets

@@ -1,5 +1,5 @@
-// Starting a process without copying this one: a broker's agent may be large, and fork(2) copies
-// its page tables.
+// Starts a process without copying this one: a broker's agent may be large, and fork(2) copies its
+// page tables.
 #ifndef MUSTER_AGENTS_HOSTS_SPAWN_H_
 #define MUSTER_AGENTS_HOSTS_SPAWN_H_
 

@@ -48,7 +48,7 @@ class SshCall {
     }
     return result_.has_value();
   }
-  // Waits without an end of its own: whoever has taken the call answers it.
+  // Waits without a limit of its own, because whoever has taken the call answers it.
   absl::StatusOr<ExecResult> Take() {
     MutexLock lock(mutex_);
     while (!result_.has_value()) lock.Wait(finished_);

@@ -49,9 +49,9 @@ struct SshConfig {
   absl::Duration channel_timeout = absl::Seconds(30);
   // Any one file operation, a read of 64 MiB included.
   absl::Duration file_timeout = absl::Seconds(120);
-  // A host that says nothing for so long is asked for a sign of life ...
+  // A host that says nothing for this long is asked for a sign of life.
   absl::Duration keepalive_interval = absl::Seconds(15);
-  // ... and is given up when it has said nothing for this many intervals.
+  // It is given up when it has said nothing for this many intervals.
   int keepalive_limit = 3;
   // The pause after a failure to connect to any host. It doubles from the one to the other.
   absl::Duration min_backoff = absl::Milliseconds(500);

@@ -56,8 +56,8 @@ class SshSession {
   // UNAVAILABLE with libssh2's words about its last error.
   absl::Status Fault(std::string_view what) const;
 
-  // Repeats a call of libssh2 until it says something else than EAGAIN: its answer. UNAVAILABLE
-  // "... not within ..."; CANCELLED. Only while the session is being opened.
+  // Repeats a call of libssh2 while that says EAGAIN, and returns its answer. UNAVAILABLE "... not
+  // within ..."; CANCELLED. Only while the session is being opened.
   absl::StatusOr<int> Repeat(std::string_view what, absl::Duration timeout,
                              const std::function<int()>& call);
   // Returns whether the connection itself has failed, whatever libssh2 calls it.

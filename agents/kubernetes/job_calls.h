@@ -49,7 +49,7 @@ class JobCalls {
   JobCalls(Api* api, OnShut on_shut) : api_(*api), on_shut_(std::move(on_shut)) {}
 
   // Makes the run's Job, or finds an earlier call's, and tells which. A Job of that name that is
-  // another's ends the launch, and so does a server that leaves out what decides of its success.
+  // another's ends the launch, and so does a server that leaves out what decides about its success.
   LaunchEnd CreateJob(const RunObjects& objects, JobObject* job, bool* is_new);
   // Creates an object that the Job owns. An object of that name that is there already comes from
   // the launch that made the Job, which was cut short; it has what the Job was made for, and stays.
@@ -72,8 +72,8 @@ class JobCalls {
   absl::StatusOr<JobObject> PatchJob(const ObjectName& job, const Json& patch);
   // Deletes it with its pods, which have their grace. OK as well if it is gone, or another.
   absl::Status DeleteJob(const ObjectName& job);
-  // The words with which the server would refuse the Job, or what it owns; nothing: it would take
-  // them all. None is made. Errors: it could not be asked, or takes none there for now.
+  // Returns the words with which the server would refuse the Job, or what it owns; nothing: it
+  // would take them all. None is made. Errors: it could not be asked, or takes none there for now.
   absl::StatusOr<std::optional<std::string>> Try(const RunObjects& objects);
 
  private:

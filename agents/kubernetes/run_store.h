@@ -1,4 +1,4 @@
-// Keeps the news of the watches about each run: its Job, its pods, the Events about them.
+// Keeps what the watches tell about each run: its Job, its pods, the Events about them.
 //
 // Any thread may use it: it is guarded by a mutex that is held for moments only.
 #ifndef MUSTER_AGENTS_KUBERNETES_RUN_STORE_H_

@@ -1,6 +1,6 @@
-// The queue of runs that are on the cluster as suspended Jobs and wait until all of their pods find
-// room at once. So two runs never block each other with half of their pods, and runs start in
-// Muster's order. To let a run go is to resume its Job.
+// Queues runs that are on the cluster as suspended Jobs and wait until all of their pods find room
+// at once. So two runs never block each other with half of their pods, and runs start in Muster's
+// order. To let a run go is to resume its Job.
 //
 // Any thread may use it.
 #ifndef MUSTER_AGENTS_KUBERNETES_START_QUEUE_H_
@@ -64,7 +64,7 @@ class StartQueue {
   //
   // If very many kinds of runs find no room, each call looks at some of them, and the next one goes
   // on from there. `only`: only that run, if it is ready; empty means all. It costs little if a run
-  // that asks for the same waits before it: then that one comes first, and nobody is asked.
+  // that asks for the same waits before it: then that one comes first, and no look is needed.
   //
   // For each returned run the caller then calls SetLetGo, Return, Postpone, PutBack or Remove.
   std::vector<AssignmentPtr> TakeReady(const std::string& only = "");

@@ -21,7 +21,7 @@ inline constexpr char kPlannedRun[] = "plan-1-1";
 
 // ---- pure except for the time of day
 
-// Considers all hosts that are known, since a run may come to any: the one that can do the least
+// Considers all known hosts, since a run may come to any: the least capable one
 // decides.
 ContainerRuntime ContainersOf(const Load& load);
 v1::Inventory InventoryOf(const Load& load, const std::string& identity);
@@ -29,9 +29,9 @@ v1::ClusterDetails DetailsOf(const Load& load);
 // Returns two lines for each host over SSH: the way there, and what it has.
 v1::ClusterChecks CheckHosts(const Load& load);
 
-// `spec` is what Launch would write down, `waiting` how many runs wait that are not held, `wait`
-// how long the run would wait at the most, `place` what people call the cluster: "machine" or
-// "cluster".
+// `spec` is what Launch would write down, `waiting` counts the runs that wait and are not held,
+// `wait` is the longest time that the run would wait, and `place` is what people call the cluster:
+// "machine" or "cluster".
 v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
                     const Request& request, const Ledger& ledger, size_t waiting,
                     absl::Duration wait, std::string_view place);

@@ -1,8 +1,8 @@
 // Makes a run's container by the tool that a host has, with the words that each tool takes. Pure.
 //
 // The program in it is started by a script in the run's directory (kEnterFile), which has the run's
-// variables: they are secrets, and no tool takes them all, whatever is in them, without a command
-// line that everybody can read. So the image needs /bin/sh.
+// variables. These are secrets, and no tool takes all of them, whatever is in them, without a
+// command line that everybody can read. So the image needs /bin/sh.
 //
 // Uses nothing but the standard library: the supervisor links it.
 #ifndef MUSTER_AGENTS_MACHINES_CONTAINER_H_

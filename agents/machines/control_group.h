@@ -57,7 +57,7 @@ class RunGroup {
   // Makes all that the limits ask for, or nothing; returns "", or what failed with which file.
   std::string Make(const GroupPlaces& places, const std::string& name, const GroupLimits& limits);
 
-  // A process that writes "0" to each of these is in the group, and so is what it starts.
+  // A process that writes "0" to each of these is in the group, and so is all that it starts.
   std::vector<int> Entrances() const;
   // Counts processes that the kernel has killed because the run had reached its limit of memory.
   int64_t CountOomKills() const;

@@ -1,4 +1,4 @@
-// Proofs that nothing of a run lives on this machine, and that nothing ever will.
+// Proves that nothing of a run lives on this machine, and that nothing ever will.
 #ifndef MUSTER_AGENTS_MACHINES_FENCE_H_
 #define MUSTER_AGENTS_MACHINES_FENCE_H_
 

@@ -19,7 +19,7 @@ agents::LaunchOutcome Refused(v1::FailureCode code, v1::FailureClass failure_cla
 agents::LaunchOutcome Refused(const Misfit& misfit);
 // The job waits: a later launch may fit.
 agents::LaunchOutcome Deferred(const Misfit& misfit);
-// Says `code` if the job asks for what cannot be; if not, it is the agent that could not do it.
+// Says `code` if the job asks for the impossible; if not, the agent could not do it.
 agents::LaunchOutcome RefusedBecause(v1::FailureCode code, const absl::Status& status);
 // Nobody knows whether the run was launched before: `status` is why.
 agents::LaunchOutcome UnclearBecause(const absl::Status& status);

@@ -26,8 +26,8 @@ struct OldWork {
 // Removes work/ of the runs below `runs_directory` that have begun and are forgotten, and in whose
 // directories nothing was made or removed since `before_us` (since 1970); what is mounted in it
 // stays. Goes round by the runs' names, beginning behind `after`, until `until_ms` by
-// SteadyMilliseconds, but one file at least; what is half removed then is gone on with the next
-// time.
+// SteadyMilliseconds, but removes one file at least. The next call goes on with what is half
+// removed then.
 OldWork RemoveOldWork(const std::string& runs_directory, const std::string& after,
                       int64_t before_us, int64_t until_ms);
 

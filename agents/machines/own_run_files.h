@@ -1,4 +1,4 @@
-// The files of runs on the agent's own machine, and why there are none of old ones any more.
+// Reads the files of runs on the agent's machine, and says why old ones have none.
 #ifndef MUSTER_AGENTS_MACHINES_OWN_RUN_FILES_H_
 #define MUSTER_AGENTS_MACHINES_OWN_RUN_FILES_H_
 
@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenOwnRunFiles(const std::str
                                                                   const agents::RankOfRun& of);
 
 // The same, read as the user of the run, who may be another one than the agent's. A run that has no
-// such user has no files: it is of a time when its cluster had run_as: agent.
+// such user has no files: it is from a time when its cluster had run_as: agent.
 absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenUserRunFiles(
     const std::string& runs_directory, absl::Duration keep, const agents::RankOfRun& of);
 absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenUserResults(const std::string& runs_directory,

@@ -43,8 +43,8 @@ std::map<std::string, std::string> BaseEnvironmentOfUser();
 std::string DeviceNames(const Capacity& capacity, const NodeAllocation& node);
 
 // Returns "NAME=value" for the variables above, for the command alone: a run sees no GPU that it
-// did not ask for. AMD's runtime takes away what ROCR_VISIBLE_DEVICES does not name, and HIP
-// numbers the rest anew, by either of the other two.
+// did not ask for. AMD's runtime hides what ROCR_VISIBLE_DEVICES does not name, and HIP numbers the
+// rest anew, by either of the other two.
 std::vector<std::string> DeviceVariables(const Capacity& capacity, const NodeAllocation& node);
 
 }  // namespace muster::machines

@@ -101,7 +101,7 @@ class RunScheduler {
   // ---- starts
 
   // Starts no run for a while after one could not be started: such trouble (a full disk, too many
-  // processes) is no matter of the run, so that the next one would not fare better.
+  // processes) is not about the run, so the next one would not fare better.
   void Pause(const std::string& run_key, const std::string& why);
   // Returns how much of the pause is left.
   absl::Duration Rest() const;

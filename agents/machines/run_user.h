@@ -43,8 +43,8 @@ struct RunUser {
 // Returns what the run's directory says; nothing: its programs are the agent's.
 std::optional<RunUser> ReadRunUser(const std::string& directory);
 
-// A command has this time, since it handles few files. A user who stops what runs as them holds up
-// their machine for no longer.
+// A command has this time, since it handles few files. A user who stops processes that run as them
+// holds up their machine for no longer.
 inline constexpr int kUserCommandMs = 10'000;
 
 // Runs a command of muster-supervisor as the user to its end. Returns its exit code; -1: it could

@@ -110,7 +110,7 @@ class SlurmBackend : public agents::Backend {
   std::optional<agents::LaunchOutcome> SettleUser(
       const agent::v1::Assignment& assignment,
       std::map<std::string, absl::StatusOr<JobUser>>* found);
-  // Writes down whose the runs are, as far as that is not known and can be told now.
+  // Writes down the users of the runs, as far as they are not known and can be told now.
   void RememberUsers(const std::vector<agents::RunHandle>& runs);
   // Takes away the jobs of others that are called as runs are.
   void DropForeign(std::vector<QueueRow>* rows) const;
@@ -192,7 +192,7 @@ class SlurmBackend : public agents::Backend {
   // Asks for the whole queue. If the list was cut off, tasks of Muster's that it may have are in
   // it, in an unknown state.
   absl::StatusOr<std::vector<QueueRow>> WholeQueue();
-  // The whole queue, as it was at most a second ago and not before the last submission.
+  // Returns the whole queue, as it was at most a second ago and not before the last submission.
   absl::StatusOr<std::vector<QueueRow>> SharedQueue();
   agents::LookupOutcome LookUpInHistory(const agents::RunHandle& run,
                                         const std::vector<ArrayPlace>& places,
@@ -203,8 +203,8 @@ class SlurmBackend : public agents::Backend {
   absl::StatusOr<std::optional<JobId>> ReadOwner(const RunPaths& paths);
   // Returns the present time by the clock that dates the run's files: a file server's, perhaps.
   absl::StatusOr<absl::Time> TimeOfFiles(const RunPaths& paths);
-  // Takes away a claim that some job died over, for no job has claimed the run as far as one can
-  // tell. UNAVAILABLE: one has by now, or it cannot be told.
+  // Takes away a claim that some job died over, because, as far as one can tell, no job has claimed
+  // the run. UNAVAILABLE: one has by now, or it cannot be told.
   absl::Status TakeDeadClaim(const RunPaths& paths);
   // Returns the time from which on Slurm's history may have a job of the run.
   static absl::Time HistoryBegin(const agents::RunHandle& run);

@@ -38,9 +38,9 @@ class CallQueue {
   // Returns the time to ask again, if nobody joins or leaves: in the future.
   absl::Time NextChange(absl::Time now);
 
-  // Returns the time between two looks at the queue that leaves calls for all else: zero while the
-  // bucket is full, up to a minute when it is empty. `is_awaited`: somebody waits for the look, so
-  // that it comes as soon as there are calls for it and for its consequences.
+  // Returns the time between two looks at the queue that leaves calls for everything else: zero
+  // while the bucket is full, up to a minute when it is empty. `is_awaited`: somebody waits for the
+  // look, so that it comes as soon as there are calls for it and for its consequences.
   absl::Duration ObserveInterval(absl::Time now, bool is_awaited = false);
 
  private:

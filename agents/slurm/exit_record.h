@@ -59,7 +59,7 @@ struct ExitRecord {
   int code = 0;
   int signal = 0;
   uint32_t rank = 0;
-  // The batch shell got a TERM (a cancel, a time limit) before it knew of the command's end: a 0
+  // The batch shell got a TERM (a cancel, a time limit) before it knew of the command's end, so a 0
   // may be the answer to that.
   bool terminated = false;
   // It got a CONT, which Slurm sends everywhere before any TERM (and after a suspension): the

@@ -1,4 +1,4 @@
-// The squashfs files that container images are converted to, before a run takes nodes.
+// Keeps the squashfs files that container images are converted to, before a run takes nodes.
 //
 // A conversion is a Slurm job of its own, on a partition for such work: it goes on when the agent
 // restarts, and its name keeps it the only one for its image, also among agents. The run's job

@@ -1,6 +1,6 @@
 // Finds the users of the login host that jobs run as, if they run as their users.
 //
-// The agent writes down, in a directory of its own, as whom it submits a run: so the run's files
+// The agent writes down, in a directory of its own, as whom it submits a run. So the run's files
 // are found, and its job is told from one that somebody else has given the run's name, whatever
 // becomes of the map of users and of what the user's programs write.
 //

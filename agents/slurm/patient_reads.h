@@ -1,4 +1,4 @@
-// Reads of files for looks at the cluster, which must not wait for a file server that hangs: a read
+// Reads files for looks at the cluster, which must not wait for a file server that hangs: a read
 // that takes longer than the patience is UNAVAILABLE, and so is every read until that one returns.
 // The few writes that belong to a look go the same way.
 //

@@ -15,7 +15,7 @@ struct Profile {
   // timeout and extra_options. The measures of a job (time limit, cores, memory, GPUs) are filled
   // in only if it names no partition, because they are the default partition's; batch scripts do
   // not get them, either, for they name theirs in their own way. The timeout comes with the time
-  // limit: a job with one of its own gets none.
+  // limit, so a job with a time limit of its own gets no timeout.
   v1::JobSpec defaults;
   // A job with that many GPUs on a node gets its nodes for itself. 0: only one that asks for it.
   uint32_t gpus_per_node = 0;

@@ -35,8 +35,8 @@ struct QueueRow {
   uint32_t restarts = 0;  // how often Slurm has put it back and started it again
   // The owner of the job; nothing if it was not asked for.
   std::optional<uint32_t> user_id = {};
-  // The row is an array's, in place of tasks whose list slurmrestd has cut off: those from this id
-  // on that no other row names may be in it.
+  // The row stands for an array, in place of tasks whose list slurmrestd has cut off: those from
+  // this id on that no other row names may be in it.
   std::optional<uint32_t> unnamed_from = {};
 };
 
@@ -47,8 +47,8 @@ std::vector<std::string> QueueArguments(std::string_view name = {});
 // INTERNAL with the line if one cannot be read: then the answer is no proof that any job is gone.
 absl::StatusOr<std::vector<QueueRow>> ParseQueue(std::string_view output);
 
-// The same for all users, who may call their jobs anything, also what looks like a line of others:
-// `separator`, which none of them can know, parts the columns. A line that is not as asked for is
+// Does the same for all users, who may call their jobs anything, even what looks like a line of
+// others: `separator`, which none of them can know, parts the columns. A line of another form is
 // somebody's name, and is left out.
 std::vector<std::string> QueueArgumentsForAll(std::string_view separator);
 std::vector<QueueRow> ParseQueueOfAll(std::string_view output, std::string_view separator);

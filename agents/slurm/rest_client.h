@@ -1,5 +1,5 @@
-// Questions to one slurmrestd: authenticated, counted, and their answers read as far as all of them
-// are alike.
+// Asks one slurmrestd questions that are authenticated and counted, and reads the answers as far as
+// all of them are alike.
 #ifndef MUSTER_AGENTS_SLURM_REST_CLIENT_H_
 #define MUSTER_AGENTS_SLURM_REST_CLIENT_H_
 

@@ -54,9 +54,9 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
                                           const TaskArray* array = nullptr);
 
 // Returns whether the run may be a task of an array of Slurm's: if it is a task of a job array, and
-// does not wait for jobs by their name. Nobody else's run may, whatever both have
-// in common: the number of an array's last task is the array's, so that its `scancel
-// $SLURM_JOB_ID` ends all of them.
+// does not wait for jobs by their name. No other run may be one, whatever the two have in common:
+// the number of an array's last task is the array's, so its `scancel $SLURM_JOB_ID` ends all of
+// them.
 bool MayBeTask(const v1::JobSpec& spec);
 
 // Returns whether the run waits for the task of another array that has the same id (aftercorr).

@@ -104,8 +104,8 @@ inline constexpr absl::Duration kMaxSilence = absl::Minutes(10);
 inline constexpr absl::Duration kMaxUnread = absl::Hours(24);
 
 // A limit of the QOS on its user's jobs, of which none has run for so long, is one that the waiting
-// job is over by itself. 5 min: slurmctld looks at each waiting job anew within a minute, where not
-// hundreds are ahead of it.
+// job is over by itself. It is 5 min, because slurmctld looks at each waiting job anew within a
+// minute, unless hundreds are ahead of it.
 inline constexpr absl::Duration kAloneAfter = absl::Minutes(5);
 
 // Names the reason to doubt a record that says 0 until Slurm has said how the job ended.
@@ -122,7 +122,7 @@ bool ProvesSuccess(const RunFacts& facts);
 // Returns whether the record says 0, and its user could have written that.
 bool ClaimsSuccess(const RunFacts& facts);
 
-// An end this close to the time limit, or after it, may be the limit's work: the clocks of node and
+// An end this close to the time limit, or after it, may come from the limit: the clocks of node and
 // controller differ, and a prolog comes before the record's start.
 inline constexpr absl::Duration kLimitSlack = absl::Seconds(10);
 

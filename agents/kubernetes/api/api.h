@@ -1,4 +1,4 @@
-// Calls to a Kubernetes API server: who the agent is, how long it waits, what is tried again.
+// Calls a Kubernetes API server: who the agent is, how long it waits, what is tried again.
 #ifndef MUSTER_AGENTS_KUBERNETES_API_API_H_
 #define MUSTER_AGENTS_KUBERNETES_API_API_H_
 
@@ -29,8 +29,8 @@ struct ApiAnswer {
   // For a refusal, its reason ("AlreadyExists", "Forbidden"; "" if none) and its message, whole.
   std::string reason;
   std::string message;
-  // The server may have heard the call before, and have done it: what is there already may be of
-  // this call.
+  // The server may have heard the call before, and have carried it out: an object that is there may
+  // come from this call.
   bool was_sent_again = false;
 
   bool ok() const { return status >= 200 && status < 300; }

@@ -68,7 +68,7 @@ class Credentials {
  private:
   absl::StatusOr<Credential> Make();
   absl::StatusOr<Credential> RunPlugin(const ExecPlugin& plugin);
-  // Starts the plug-in in a thread of its own, because it may take longer than the caller has time.
+  // Starts the plug-in in a thread of its own, because it may take longer than its caller can wait.
   void StartPluginLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PluginEnded(absl::StatusOr<Credential> made);
   absl::Status StillRuns() const;

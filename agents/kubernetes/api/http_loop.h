@@ -58,7 +58,7 @@ class HttpSink {
   // Returns false if no more is wanted, and the call ends as CANCELLED.
   virtual bool OnBytes(std::string_view bytes) = 0;
   // Comes last, and once. OK: the answer is whole. UNAVAILABLE: the server was not reached, and has
-  // done nothing; FAILED_PRECONDITION: it was, and is not whom the certificates say, nothing was
+  // done nothing; FAILED_PRECONDITION: it was, but its certificates do not name it, and nothing was
   // sent; DEADLINE_EXCEEDED and ABORTED: nobody knows what the server has done; CANCELLED.
   virtual void OnEnd(const absl::Status& status) = 0;
 };

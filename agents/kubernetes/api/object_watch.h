@@ -56,8 +56,8 @@ class ObjectWatch {
   ObjectWatch(const ObjectWatch&) = delete;
   ObjectWatch& operator=(const ObjectWatch&) = delete;
 
-  // OK: what the sink was told is how things are, but for the time that news needs. Otherwise why
-  // the server could not be asked or has refused; the sink's knowledge then dates from freshness().
+  // OK: the sink knows how things are, but for the time that news needs. Otherwise why the server
+  // could not be asked or has refused; the sink's knowledge then dates from freshness().
   absl::Status state() const;
   // Returns when the server was last heard of, by Settings::clock; infinite past if never.
   absl::Time freshness() const;

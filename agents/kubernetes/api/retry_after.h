@@ -17,8 +17,8 @@ inline constexpr absl::Duration kLongestRetryAfter = absl::Minutes(1);
 // names are in small letters.
 absl::Duration RetryAfterOf(const std::map<std::string, std::string>& headers);
 
-// The caller's own pause, or half of it, and never less than the server has asked for: with jitter,
-// so that many that were sent away together do not come back together.
+// The caller's own pause, or half of it, and never less than the server has asked for. It has
+// jitter, so that many that were sent away together do not come back together.
 absl::Duration PauseOf(absl::Duration own, absl::Duration retry_after);
 
 }  // namespace muster::kubernetes

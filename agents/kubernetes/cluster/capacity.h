@@ -82,8 +82,8 @@ bool FitsBesideOthers(const RunNeed& need, const std::vector<NodeRoom>& nodes);
 // Takes the room of the need's pods from the nodes, as far as they have it.
 void Reserve(const RunNeed& need, std::vector<NodeRoom>* nodes);
 
-// Keeps the run's share of each node that it could be on: the room of as many of its pods as the
-// node can hold, or less if less is free.
+// Keeps the run's share of each node that it could be on: room for as many of its pods as the node
+// can hold, or less if less is free.
 void KeepShares(const RunNeed& need, std::vector<NodeRoom>* nodes);
 
 // Returns all resources of the node, including GPUs that are unhealthy or whose device plug-in is

@@ -41,7 +41,7 @@ class ClusterView {
   // it is another cluster than the one whose runs are here; names both. Otherwise the error of the
   // call that failed.
   absl::StatusOr<v1::Inventory> Inventory();
-  // Returns the identity of the cluster whose runs are here, as was learnt once; empty: not known.
+  // Returns the identity of the cluster whose runs are here, as was learnt once; empty if none.
   std::string KnownIdentity() const;
   // Returns the present state; whether namespaces take runs is as in the latest inventory, so that
   // both say the same. Waits for the first lists. UNAVAILABLE: nodes could never be listed for

@@ -56,8 +56,8 @@ void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs
 // Describes a namespace whose state is not empty, for the sentences that are made of it.
 contract::ShutNamespace ShutOf(const SeenNamespace& space);
 
-// Returns the namespaces as pools. It has no node groups if nodes are not known; on a cluster that
-// has none they are not available, and neither is one that the server takes no runs in.
+// Returns the namespaces as pools. It has no node groups if nodes are not known. On a cluster that
+// has none they are not available, nor is one in which the server takes no runs.
 std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config);
 // Lists the things that are missing or odd, with advice.
 std::vector<v1::ClusterIssue> IssuesOf(const Seen& seen, const KubernetesConfig& config);

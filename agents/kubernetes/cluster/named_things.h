@@ -58,7 +58,7 @@ class NamedThings {
     absl::Time seen = absl::InfinitePast();
     std::optional<std::map<std::string, ClaimState>> claims;  // by name; none: not known
   };
-  // All of the namespace, as they were within the last ten seconds; nothing if not known.
+  // Returns all of the namespace, as they were within the last ten seconds; nothing if not known.
   std::optional<std::map<std::string, ClaimState>> ClaimsOf(const std::string& name_space);
   // The next look asks the server again.
   void ForgetClaims(const std::string& name_space);
@@ -70,7 +70,7 @@ class NamedThings {
     absl::Time seen;
     std::set<std::string> names;
   };
-  // All names of a collection, as the server has them now; nothing if not known.
+  // Returns all names of a collection, as the server has them now; nothing if not known.
   std::optional<std::set<std::string>> List(const std::string& path);
   // '"nosuch": there is none...'; nothing if it is there, or not known. `path`: of the collection.
   std::optional<std::string> Lacks(const std::string& name, const std::string& path,

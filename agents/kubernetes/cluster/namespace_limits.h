@@ -43,7 +43,7 @@ std::vector<RangeLine> ParseLimitRange(const Json& object);
 // Keeps for the run what its pods will take of the quotas.
 void Keep(const RunNeed& need, std::vector<QuotaLine>* quotas);
 
-// Final where the whole quota is too small for the run, or a LimitRange forbids it.
+// It is final where the whole quota is too small for the run, or a LimitRange forbids it.
 std::optional<Misfit> FindLimit(const RunNeed& need, const std::vector<QuotaLine>& quotas,
                                 const std::vector<RangeLine>& ranges);
 

@@ -42,7 +42,7 @@ class RoomLeft {
 // and with its GPUs' share of the nodes where its job leaves cores or memory open.
 RunNeed NeedIn(const agent::v1::Assignment& run, const KubernetesConfig& config, const Seen& seen);
 
-// The pods of runs that come first and ask for the same, as far as they have not come yet.
+// Counts the pods of runs that come first and ask for the same, as far as they have not come yet.
 struct PodsToCome {
   int64_t unmade = 0;    // quotas have not counted them
   int64_t unplaced = 0;  // they are on no node

@@ -57,7 +57,7 @@ struct LogReadResult {
   }
   bool is_gone() const;       // there is no such pod
   bool cannot_split() const;  // the server or the node knows only all output together
-  // Returns the reason that the log could not be read, in the words of whoever said it.
+  // Returns the reason that the log could not be read, in the words of its source.
   absl::Status trouble(const LogTarget& target) const;
 };
 

@@ -16,8 +16,8 @@
 
 namespace muster::kubernetes {
 
-// Every object of Muster's has this label, so that one watch sees them all and a sweep finds what
-// is left.
+// Every object of Muster's has this label, so that one watch sees them all and a sweep finds
+// leftovers.
 inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
 inline constexpr char kManagedByMuster[] = "muster";
 inline constexpr char kRunLabel[] = "muster.dev/run-key";
@@ -67,7 +67,7 @@ struct JobObject {
   std::optional<absl::Time> created;
   uint32_t completions = 0;  // its pods; 0: not known
   std::string queue;         // of Kueue's, from its label; empty: none
-  // True if some of its pods alone decide of its success; not known of one that a watch tells of.
+  // True if some of its pods alone decide about its success; unknown if a watch tells of it.
   bool has_success_policy = false;
   // Their indexes, from kLeadingAnnotation; empty means all.
   std::vector<uint32_t> leading;
@@ -135,9 +135,9 @@ struct EventObject {
   std::optional<absl::Time> last_seen;
 };
 
-// Keeps the part of an object that these read, and of its spec the plain fields and the limits of
-// its containers alone: most of a Job or a pod is its template or its containers, many times as
-// large in memory as all that is kept of it.
+// Keeps the part of an object that these read, and of its spec only the plain fields and the limits
+// of its containers: most of a Job or a pod is its template or its containers, many times as large
+// in memory as all that is kept of it.
 Json TrimObject(const Json& object);
 
 JobObject ParseJob(const Json& object);

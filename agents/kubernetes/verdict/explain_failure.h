@@ -50,7 +50,7 @@ bool HasStarted(const PodObject& pod);
 // none has.
 const Condition* FindUnscheduled(const PodObject& pod);
 
-// Returns whether its node has no more of it, or never had: its exit code is one that the kubelet
+// Returns whether its node lacks it now, or never had it: its exit code is one that the kubelet
 // made up. Source: convertToAPIContainerStatuses in pkg/kubelet/kubelet_pods.go of Kubernetes.
 bool IsLost(const ContainerObject& container);
 

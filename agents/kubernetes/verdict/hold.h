@@ -30,14 +30,14 @@ inline constexpr absl::Duration kHoldClearsUp = absl::Seconds(10);
 
 // Advises about a run that is to be held. `wanted` are the pods that it is to have; `waited` says
 // since when that has been wished. Its Job is suspended once all of its pods are there and the
-// scheduler has said of each that it found no node, or after kHoldClearsUp: before that a node may
-// have the first of them any moment, and what a Job controller that is behind would still make of
-// them nobody can know.
+// scheduler has said of each that it found no node, or after kHoldClearsUp. Before that a node may
+// have the first of them at any moment, and nobody can know what a Job controller that is behind
+// would still make of them.
 HoldAdvice AdviseHold(const JobObject& job, const std::vector<PodObject>& pods, size_t wanted,
                       absl::Duration waited);
 
-// Advises about a run that is held and is to go on: not before all pods that the hold takes away
-// have gone, and their nodes have said what became of them, for a program may have begun there.
+// Advises about a run that is held and is to go on: it waits until all pods that the hold takes
+// away have gone, and their nodes have said what became of them: a program may have begun there.
 HoldAdvice AdviseRelease(const JobObject& job, const std::vector<PodObject>& pods);
 
 }  // namespace muster::kubernetes

@@ -94,7 +94,7 @@ v1::StateReason WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,
 v1::FailureCode FailureCodeOf(const StartTrouble& trouble);
 // Returns the phase in which a run fails that the trouble ends.
 v1::FailurePhase PhaseOf(const StartTrouble& trouble);
-// Says it behind why the run waits, or in its place, with that code, if nothing says that.
+// Puts it after the reason that the run waits, or in its place, with that code, if none says it.
 void AddToReason(v1::StateReasonCode code, const std::string& words, agents::Observation* seen);
 // Returns whether a container of it waits for a reason of its own, or has been started again.
 bool IsKeptWaiting(const PodObject& pod);

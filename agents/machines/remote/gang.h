@@ -47,7 +47,7 @@ struct Rank {
 // before.
 bool TakeReport(const RankReport& report, absl::Time last_report, absl::Time now, Rank* rank);
 
-// Returns whether a rank has ended otherwise than well, so that the others must end.
+// Returns whether a rank has not ended well, so that the others must end.
 bool HasFailed(const Rank& rank);
 
 // Returns the end of a run whose ranks are all over. A failure is that of the rank that failed

@@ -1,5 +1,5 @@
-// The way of all reads to one host: a thread of its own asks them one after the other, so that who
-// asks several hosts asks them at once, and gives up one that is slow without leaving it behind.
+// Leads all reads to one host: a thread of its own asks them one after the other. A caller with
+// several hosts asks them at once, and gives up a slow one without leaving it behind.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_HOST_LANE_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_HOST_LANE_H_
 

@@ -1,6 +1,6 @@
 // Keeps the last known resources of a host over SSH in a file of its own (hosts/<name> in the
-// agent's state directory): so an agent which cannot reach the host after a restart knows what runs
-// may have there when it is back.
+// agent's state directory), so that an agent which cannot reach the host after a restart knows what
+// runs may have there when it is back.
 //
 // The class has no state: every call looks at the disk. Errors name the path.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_HOST_RECORD_H_

@@ -1,7 +1,7 @@
 // Reads the files of runs on hosts over SSH, to be sent to people.
 //
-// Each opening has a connection of its own to the host: what is copied, however large, holds up
-// neither the commands nor the logs of that host, nor does a host that hangs anything but its copy.
+// Each opening has a connection of its own to the host: a copy, however large, holds up neither the
+// commands nor the logs of that host, and a host that hangs holds up only its copy.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_RUN_FILES_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_RUN_FILES_H_
 

@@ -211,8 +211,8 @@ class RemoteScheduler : public RunScheduler {
   // Takes a run out that has no hosts, and whether there was one.
   bool TakeWaiting(const std::string& run_key);
   absl::Status PlaceRun(const ReadyRun& ready);
-  // Returns whether the cluster can never run it, which is said then; as long as not every host has
-  // said what it has now, nobody knows.
+  // Returns whether the cluster can never run it, and reports that then; nobody knows as long as
+  // some host has not said what it has now.
   bool RefuseMisfit(const WaitingRun& run);
   void RefuseMisfits();
   // Runs of which no host has heard, and one of theirs takes none now, wait again.

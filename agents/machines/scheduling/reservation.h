@@ -14,8 +14,8 @@
 
 namespace muster::machines {
 
-// Long enough that what was submitted together with a large run, and fits, is not kept waiting by
-// it; short beside the runs that a large one usually waits for. Counted from the round that first
+// Long enough that a small run which was submitted together with a large one does not wait for it,
+// and short beside the runs that a large one usually waits for. Counted from the round that first
 // found the run blocked at the head of the queue.
 inline constexpr absl::Duration kFreePassing = absl::Minutes(10);
 
