@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "agents/files/file_cache.h"
 #include "agents/hosts/ssh_config.h"
-#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 #include "agents/machines/machines.h"
 #include "agents/slurm/slurm.h"
 #include "daemon/settings.h"

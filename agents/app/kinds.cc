@@ -12,6 +12,7 @@
 #include "agents/app/machine_hosts.h"
 #include "agents/core/host_run_files.h"
 #include "agents/hosts/ssh_host.h"
+#include "agents/kubernetes/kubernetes.h"
 #include "agents/machines/own_run_files.h"
 #include "agents/machines/remote/remote_run_files.h"
 #include "agents/machines/run_records.h"

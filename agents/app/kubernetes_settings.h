@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 #include "daemon/settings.h"
 
 namespace muster::agents {

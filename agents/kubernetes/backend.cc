@@ -6,6 +6,7 @@
 #include "agents/kubernetes/api/endpoint.h"
 #include "agents/kubernetes/checks/checks.h"
 #include "agents/kubernetes/cluster/cluster_identity.h"
+#include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/manifest/projects.h"
 #include "agents/kubernetes/manifest/run_secret.h"
 #include "agents/kubernetes/verdict/gang.h"

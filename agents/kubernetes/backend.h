@@ -32,11 +32,11 @@
 #include "agents/kubernetes/file_room.h"
 #include "agents/kubernetes/given_up.h"
 #include "agents/kubernetes/job_calls.h"
-#include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/leases.h"
 #include "agents/kubernetes/logs/log_follower.h"
 #include "agents/kubernetes/manifest/manifest.h"
 #include "agents/kubernetes/namespace_runs.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 #include "agents/kubernetes/start_queue.h"
 #include "sync/mutex.h"
 

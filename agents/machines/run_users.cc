@@ -83,20 +83,7 @@ std::unique_ptr<hosts::Host> HostFor(const RunUser& user) {
 }
 
 v1::ClusterCheck UsersLine(const RunUsers& users) {
-  v1::ClusterCheck line;
-  line.set_code(v1::CHECK_CODE_USERS);
-  line.set_subject(users::kUsersSubject);
-  line.set_result(v1::CHECK_RESULT_OK);
-  const absl::Status status = users.Probe();
-  if (status.ok()) {
-    line.set_seen(
-        fmt::format("jobs run as their users, whose files are below \"{}\"", users.work_root()));
-  } else {
-    line.set_result(v1::CHECK_RESULT_FAIL);
-    line.set_seen(MessageOf(status));
-    line.set_remedy("install muster-run-as as docs/machines.md says");
-  }
-  return line;
+  return users::OwnUsersLine(users.Probe(), users.work_root());
 }
 
 }  // namespace muster::machines

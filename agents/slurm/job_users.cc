@@ -10,6 +10,7 @@
 #include "agents/hosts/local_host.h"
 #include "agents/hosts/private_modes.h"
 #include "agents/slurm/fields.h"
+#include "agents/users/shared_user.h"
 #include "agents/users/user_map.h"
 #include "contract/failures.h"
 #include "contract/message_of.h"
@@ -105,24 +106,9 @@ absl::Status JobUsers::CheckDirectories() {
       config_.run_dir, areas.ok() ? "" : "; " + MessageOf(areas.status()))));
 }
 
-std::string JobUsers::Meaning() const {
-  return fmt::format("jobs run as their users, whose files are below \"{}\"", config_.run_dir);
-}
+std::string JobUsers::Meaning() const { return users::OwnUsersMeaning(config_.run_dir); }
 
-v1::ClusterCheck JobUsers::CheckLine() {
-  v1::ClusterCheck line;
-  line.set_code(v1::CHECK_CODE_USERS);
-  line.set_subject("users");
-  const absl::Status status = Probe();
-  line.set_result(status.ok() ? v1::CHECK_RESULT_OK : v1::CHECK_RESULT_FAIL);
-  if (status.ok()) {
-    line.set_seen(Meaning());
-  } else {
-    line.set_seen(MessageOf(status));
-    line.set_remedy("install muster-run-as as docs/machines.md says");
-  }
-  return line;
-}
+v1::ClusterCheck JobUsers::CheckLine() { return users::OwnUsersLine(Probe(), config_.run_dir); }
 
 absl::StatusOr<JobUser> JobUsers::Find(const std::string& muster_user) {
   const absl::StatusOr<std::string> name = users::LocalUserOf(config_.run_as_map, muster_user);

@@ -1,5 +1,9 @@
 #include "agents/users/shared_user.h"
 
+#include "contract/checks.h"
+#include "contract/message_of.h"
+#include "fmt/format.h"
+
 namespace muster::users {
 namespace {
 
@@ -18,15 +22,23 @@ const char* WhatItMeans(v1::ClusterKind kind) {
 }  // namespace
 
 v1::ClusterCheck SharedUserLine(v1::ClusterKind kind) {
-  v1::ClusterCheck line;
-  line.set_code(v1::CHECK_CODE_USERS);
-  line.set_subject(kUsersSubject);
-  line.set_result(v1::CHECK_RESULT_OK);
-  line.set_seen(WhatItMeans(kind));
-  line.set_remedy(
+  return contract::MakeCheck(
+      v1::CHECK_CODE_USERS, v1::CHECK_RESULT_OK, kUsersSubject, WhatItMeans(kind),
       "let only people who trust each other submit to it, or set run_as: user where it is there "
       "(docs/security.md, \"Jobs that share a user\")");
-  return line;
+}
+
+std::string OwnUsersMeaning(std::string_view work_root) {
+  return fmt::format("jobs run as their users, whose files are below \"{}\"", work_root);
+}
+
+v1::ClusterCheck OwnUsersLine(const absl::Status& helper, std::string_view work_root) {
+  if (helper.ok()) {
+    return contract::MakeCheck(v1::CHECK_CODE_USERS, v1::CHECK_RESULT_OK, kUsersSubject,
+                               OwnUsersMeaning(work_root));
+  }
+  return contract::MakeCheck(v1::CHECK_CODE_USERS, v1::CHECK_RESULT_FAIL, kUsersSubject,
+                             MessageOf(helper), "install muster-run-as as docs/machines.md says");
 }
 
 }  // namespace muster::users

@@ -1,7 +1,11 @@
-// Says what it means that all jobs of a cluster run as the agent's user, for a check and the log.
+// Makes the lines of a check that say as whom the jobs of a cluster run.
 #ifndef MUSTER_AGENTS_USERS_SHARED_USER_H_
 #define MUSTER_AGENTS_USERS_SHARED_USER_H_
 
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::users {
@@ -12,6 +16,12 @@ inline constexpr char kUsersSubject[] = "users";
 // Returns the line of machines or Slurm with run_as: agent. It is no warning: one person's cluster
 // is right so.
 v1::ClusterCheck SharedUserLine(v1::ClusterKind kind);
+
+// Returns the sentence for a cluster with run_as: user, whose users' files are below work_root.
+std::string OwnUsersMeaning(std::string_view work_root);
+
+// Returns the line of machines or Slurm with run_as: user. `helper`: if muster-run-as does its work.
+v1::ClusterCheck OwnUsersLine(const absl::Status& helper, std::string_view work_root);
 
 }  // namespace muster::users
 

@@ -61,8 +61,7 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "the job fits and is about to be placed";
     case v1::STATE_REASON_CODE_CLUSTER_BUSY:
       return "the job fits, and others have the room for it; it waits here, and goes where room "
-             "comes "
-             "free first";
+             "comes free first";
     case v1::STATE_REASON_CODE_HELD:
       return "held: it starts once it is released";
     case v1::STATE_REASON_CODE_RELEASED:

@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "agents/kubernetes/api/kubeconfig.h"
-#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 
 namespace muster::kubernetes {
 

@@ -10,9 +10,9 @@
 #include "agents/core/check_list.h"
 #include "agents/kubernetes/api/api.h"
 #include "agents/kubernetes/cluster/namespace_limits.h"
-#include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/manifest/projects.h"
 #include "agents/kubernetes/objects/node_objects.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 
 namespace muster::kubernetes {
 

@@ -4,7 +4,7 @@
 #define MUSTER_AGENTS_KUBERNETES_CHECKS_PREFLIGHT_H_
 
 #include "agents/kubernetes/api/api.h"
-#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::kubernetes {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/objects/node_objects.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 #include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/job_spec.pb.h"
 

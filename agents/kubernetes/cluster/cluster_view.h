@@ -14,7 +14,7 @@
 #include "agents/kubernetes/api/api.h"
 #include "agents/kubernetes/cluster/capacity.h"
 #include "agents/kubernetes/cluster/obstacle.h"
-#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 #include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
 

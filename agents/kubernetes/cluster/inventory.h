@@ -11,7 +11,7 @@
 #include "agents/kubernetes/api/json_fields.h"
 #include "agents/kubernetes/cluster/capacity.h"
 #include "agents/kubernetes/cluster/namespace_limits.h"
-#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 #include "contract/issues.h"
 #include "muster/v1/cluster.pb.h"
 

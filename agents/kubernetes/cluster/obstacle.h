@@ -12,7 +12,7 @@
 
 #include "agents/kubernetes/cluster/capacity.h"
 #include "agents/kubernetes/cluster/inventory.h"
-#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 #include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::kubernetes {

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "agents/kubernetes/api/api.h"
 #include "agents/kubernetes/api/json_fields.h"
-#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 
 namespace muster::kubernetes {
 

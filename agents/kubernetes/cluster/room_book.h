@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "agents/kubernetes/cluster/capacity.h"
-#include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/objects/node_objects.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 
 namespace muster::kubernetes {
 

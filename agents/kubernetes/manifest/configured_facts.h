@@ -2,7 +2,7 @@
 #ifndef MUSTER_AGENTS_KUBERNETES_MANIFEST_CONFIGURED_FACTS_H_
 #define MUSTER_AGENTS_KUBERNETES_MANIFEST_CONFIGURED_FACTS_H_
 
-#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::kubernetes {

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agents/kubernetes/api/json_fields.h"
-#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::kubernetes {

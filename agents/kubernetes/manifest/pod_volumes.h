@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "agents/kubernetes/api/json_fields.h"
-#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 #include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::kubernetes {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/settings/kubernetes_config.h"
 #include "contract/storage_uri.h"
 
 namespace muster::kubernetes {
