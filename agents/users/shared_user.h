@@ -20,7 +20,7 @@ v1::ClusterCheck SharedUserLine(v1::ClusterKind kind);
 // Returns the sentence for a cluster with run_as: user, whose users' files are below work_root.
 std::string OwnUsersMeaning(std::string_view work_root);
 
-// Returns the line of machines or Slurm with run_as: user. `helper`: if muster-run-as does its work.
+// Returns the line of machines or Slurm with run_as: user. `helper` says if muster-run-as works.
 v1::ClusterCheck OwnUsersLine(const absl::Status& helper, std::string_view work_root);
 
 }  // namespace muster::users
