@@ -31,7 +31,7 @@
 #include "agents/files/broker_files.h"
 #include "agents/files/file_cache.h"
 #include "agents/files/job_files.h"
-#include "agents/users/shared_user.h"
+#include "agents/users/users_lines.h"
 #include "contract/text.h"
 #include "daemon/command_line.h"
 #include "daemon/log.h"

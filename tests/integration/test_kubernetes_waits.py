@@ -2,6 +2,7 @@
 least rights."""
 
 import json
+import re
 
 import grpc
 import pytest
@@ -199,8 +200,9 @@ def test_a_job_that_is_larger_than_its_quota_makes_nothing_and_says_so_in_the_qu
             return job.failure.message
         return job.state_reason.message
 
-    said = "allows 1 requests.cpu in all, the run needs 2"
-    eventually(lambda: said in words(), "the quota is named")
+    # The broker names the namespace, too, once it has heard of the quota.
+    quota = re.compile(f"quota small( of namespace {namespace})? allows 1 requests\\.cpu in all, the run needs 2")
+    eventually(lambda: quota.search(words()), "the quota is named")
     assert all(not kubernetes.objects(kind, namespace=namespace) for kind in KINDS)
 
 

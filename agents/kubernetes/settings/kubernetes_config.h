@@ -15,12 +15,12 @@
 
 namespace muster::kubernetes {
 
-// Most namespaces of one agent: it keeps five to eight watches in each, with a thread and a stream
-// for every watch.
+// One agent has at most this many namespaces: it keeps five to eight watches in each, with a thread
+// and a stream for every watch.
 inline constexpr size_t kMaxNamespaces = 32;
 
-// A place of jobs' data, which jobs name as slurm://NAME/...: a claim of the run's namespace, or a
-// directory of every node.
+// Describes a place of jobs' data, which jobs name as slurm://NAME/...: a claim of the run's
+// namespace, or a directory of every node.
 struct StorageRoot {
   std::string claim;      // a PersistentVolumeClaim; empty: host_path
   std::string host_path;  // absolute
@@ -54,7 +54,7 @@ struct KubernetesConfig {
   // The file of projects' namespaces. Default: none; runs of all projects are in `name_space`, or
   // in the namespace that they name.
   std::string projects_file;
-  // Its content, by WithProjects; null: there is none.
+  // Its content, by WithProjects; null if there is none.
   std::shared_ptr<const ProjectMap> projects;
 
   // ---- what is filled in where a job leaves it open
@@ -87,7 +87,7 @@ struct KubernetesConfig {
   // Jobs that name no results directory get one below this, named by their number:
   // "slurm://NAME/path". Default: none; such jobs have no results directory.
   std::string results_root;
-  // The places at which the agent itself sees storage roots, by their names: absolute paths on its
+  // The agent itself sees storage roots at these places, by their names: absolute paths on its
   // machine. Default: none; results are read by who mounts the volume.
   std::map<std::string, std::string> agent_roots;
 

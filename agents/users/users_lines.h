@@ -1,6 +1,6 @@
 // Makes the lines of a check that say as whom the jobs of a cluster run.
-#ifndef MUSTER_AGENTS_USERS_SHARED_USER_H_
-#define MUSTER_AGENTS_USERS_SHARED_USER_H_
+#ifndef MUSTER_AGENTS_USERS_USERS_LINES_H_
+#define MUSTER_AGENTS_USERS_USERS_LINES_H_
 
 #include <string>
 #include <string_view>
@@ -25,4 +25,4 @@ v1::ClusterCheck OwnUsersLine(const absl::Status& helper, std::string_view work_
 
 }  // namespace muster::users
 
-#endif  // MUSTER_AGENTS_USERS_SHARED_USER_H_
+#endif  // MUSTER_AGENTS_USERS_USERS_LINES_H_

@@ -1,4 +1,4 @@
-#include "agents/users/shared_user.h"
+#include "agents/users/users_lines.h"
 
 #include "contract/checks.h"
 #include "contract/message_of.h"
