@@ -211,7 +211,9 @@ muster_end_guard() {
   if [ -z "$MUSTER_GUARD" ]; then return; fi
   trap '' USR1
   if [ -z "$MUSTER_LEASE_OVER" ]; then kill -KILL "$MUSTER_GUARD"; fi
-  # It ends what is left of the program.
+  # It ends what is left of the program. The shell is asked even if the guard is gone already: a bash that nobody asked
+  # says later, in the job's output, that it was killed. A signal cuts a wait short.
+  wait "$MUSTER_GUARD"
   while kill -0 "$MUSTER_GUARD"; do wait "$MUSTER_GUARD"; done
   MUSTER_GUARD=
 }
