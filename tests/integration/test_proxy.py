@@ -145,16 +145,21 @@ def test_large_headers_end_at_the_proxy(broker, proxy, person, agent):
     broker.check_alive()
 
 
+def flood(proxy):
+    """Sends as many calls as a connection may have, and reads no answer."""
+    attacker = Http2(proxy.address, proxy.ca, ATTACKER)
+    for stream in range(1, 2000, 2):
+        if not attacker.send(frame(HEADERS, END_HEADERS | END_STREAM, stream, headers(LIST_JOBS))):
+            break
+    return attacker
+
+
 def test_too_many_calls_end_at_the_proxy_and_others_are_served(broker, proxy, person, agent):
-    calls = 0
-    while "429" not in proxy.statuses(ATTACKER):
-        attacker = Http2(proxy.address, proxy.ca, ATTACKER)
-        stream = 1
-        while stream < 2000 and attacker.send(frame(HEADERS, END_HEADERS | END_STREAM, stream, headers(LIST_JOBS))):
-            stream += 2
-            calls += 1
+    # They stay open: a busy proxy throws away what it has not yet read of a connection that is closed.
+    attackers = [flood(proxy) for _ in range(20)]
+    eventually(lambda: "429" in proxy.statuses(ATTACKER), "the proxy refuses calls")
+    for attacker in attackers:
         attacker.close()
-        assert calls < 20_000
     runs_a_job(person)
     assert "429" not in proxy.statuses("127.0.0.1")
     broker.check_alive()

@@ -37,6 +37,8 @@ class RunAs:
             directory.mkdir()
             directory.chmod(0o711)
         for name in (AGENT, ADA, BOB, CARL):
+            # Tests that were killed could not remove their users.
+            self._remove_user(name)
             subprocess.run(["useradd", "--create-home", "--shell", "/bin/sh", "--user-group", name], check=True)
             self.stack.callback(self._remove_user, name)
         for name in PROGRAMS:
