@@ -101,7 +101,7 @@ TEST(SpecThere, OurLabelsWinAndTheJobKeepsAsManyAsFit) {
   EXPECT_EQ(request.spec().labels().size(), 64u);
   EXPECT_EQ(request.spec().labels().at("muster.user"), "ada");
   EXPECT_EQ(request.spec().labels().at("muster.cluster"), "far");
-  v1::JobSpec spec = request.spec();
+  const v1::JobSpec& spec = request.spec();
   EXPECT_TRUE(contract::NormalizeJobSpec(spec).ok()) << contract::NormalizeJobSpec(spec).status();
 }
 
