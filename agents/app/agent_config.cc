@@ -8,6 +8,7 @@
 
 #include "agents/app/kubernetes_settings.h"
 #include "agents/app/machine_hosts.h"
+#include "agents/app/remote_settings.h"
 #include "agents/app/setting_values.h"
 #include "agents/app/slurm_profile_settings.h"
 #include "agents/app/ssh_settings.h"
@@ -37,9 +38,11 @@ absl::Status SetKind(AgentConfig* config, const std::string& value) {
     config->kind = v1::CLUSTER_KIND_SLURM;
   } else if (value == "kubernetes") {
     config->kind = v1::CLUSTER_KIND_KUBERNETES;
+  } else if (value == "muster") {
+    config->kind = v1::CLUSTER_KIND_MUSTER;
   } else {
-    return InvalidSetting(
-        fmt::format("\"{}\" is no kind of cluster; use machines, slurm or kubernetes", value));
+    return InvalidSetting(fmt::format(
+        "\"{}\" is no kind of cluster; use machines, slurm, kubernetes or muster", value));
   }
   return absl::OkStatus();
 }
@@ -321,6 +324,7 @@ absl::Status CheckRunAs(const AgentConfig& config) {
   if (config.kind == v1::CLUSTER_KIND_SLURM) return CheckSlurmRunAs(config);
   std::string_view where;
   if (config.kind == v1::CLUSTER_KIND_KUBERNETES) where = "of kind kubernetes";
+  if (config.kind == v1::CLUSTER_KIND_MUSTER) where = "of kind muster";
   if (!config.machine_hosts_file.empty()) where = "with machines.hosts";
   if (where.empty()) return absl::OkStatus();
   if (config.kind == v1::CLUSTER_KIND_KUBERNETES) {
@@ -346,7 +350,7 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
          config->cluster = value;
          return contract::ValidateClusterName(value);
        }},
-      {"kind", "machines, slurm or kubernetes (required)",
+      {"kind", "machines, slurm, kubernetes or muster (required)",
        [config](const std::string& value) { return SetKind(config, value); }},
       {"broker", "unix:PATH, HOST:PORT, or tls:HOST:PORT from another machine (required)",
        [config](const std::string& value) {
@@ -369,11 +373,13 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
        OneOf({"debug", "info", "warning", "error"},
              [config](const std::string& value) { config->log_level = value; })},
       {"max_active_runs",
-       "maximum number of runs that the cluster gets at the same time [1000; Slurm 10000]",
+       "maximum number of runs that the cluster gets at the same time [1000; Slurm and Muster "
+       "10000]",
        NumberInto(1, kMaxActiveRuns,
                   [config](uint64_t n) { config->max_active_runs = static_cast<uint32_t>(n); })},
       {"launch_parallelism",
-       "launches at the same time [4; Kubernetes 16; on machines 1, which keeps their order]",
+       "launches at the same time [4; Kubernetes and Muster 16; on machines 1, which keeps their "
+       "order]",
        NumberInto(1, kMaxLaunchParallelism,
                   [config](uint64_t n) { config->launch_parallelism = static_cast<int>(n); })},
       {"files.max_bytes", "maximum bytes of input files kept for later launches [20Gi]",
@@ -403,13 +409,14 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
   for (Setting& setting : KubernetesSettings(&config->kubernetes)) {
     settings.push_back(std::move(setting));
   }
+  for (Setting& setting : RemoteSettings(&config->remote)) settings.push_back(std::move(setting));
   return settings;
 }
 
 absl::Status CheckComplete(const AgentConfig& config, bool needs_broker) {
   if (config.cluster.empty()) return InvalidSetting("--cluster NAME is required");
   if (config.kind == v1::CLUSTER_KIND_UNSPECIFIED) {
-    return InvalidSetting("--kind is required: machines, slurm or kubernetes");
+    return InvalidSetting("--kind is required: machines, slurm, kubernetes or muster");
   }
   if (needs_broker && config.broker.empty()) {
     return InvalidSetting("--broker ADDRESS is required: unix:PATH, HOST:PORT or tls:HOST:PORT");
@@ -418,6 +425,11 @@ absl::Status CheckComplete(const AgentConfig& config, bool needs_broker) {
     return InvalidSetting("--state-dir DIR is required; it holds what the agent must not lose");
   }
   if (absl::Status status = CheckRunAs(config); !status.ok()) return status;
+  if (config.kind == v1::CLUSTER_KIND_MUSTER && config.remote.address.empty()) {
+    return InvalidSetting(
+        "--muster-address ADDRESS is required with --kind muster: where the other broker listens, "
+        "unix:PATH, HOST:PORT or tls:HOST:PORT");
+  }
   const machines::MachinesConfig& machines = config.machines;
   if (!config.machine_hosts_file.empty() &&
       (machines.cpus.has_value() || machines.memory_bytes.has_value() ||

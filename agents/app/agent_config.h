@@ -12,6 +12,7 @@
 #include "agents/hosts/ssh_config.h"
 #include "agents/kubernetes/settings/kubernetes_config.h"
 #include "agents/machines/machines.h"
+#include "agents/muster/remote.h"
 #include "agents/slurm/slurm.h"
 #include "daemon/settings.h"
 #include "muster/v1/cluster.pb.h"
@@ -35,6 +36,7 @@ struct AgentConfig {
   std::string machine_hosts_file;  // empty: this machine alone
   hosts::SshConfig machine_ssh;    // what its hosts have in common
   kubernetes::KubernetesConfig kubernetes;
+  remote::RemoteConfig remote;
   slurm::SlurmConfig slurm;
   hosts::SshConfig slurm_ssh;  // without hosts: Slurm's commands run on this machine
 };

@@ -89,6 +89,11 @@ absl::StatusOr<std::string> InstallCredentials(const AgentConfig& config,
                                                const std::string& user) {
   if (config.kind == v1::CLUSTER_KIND_MACHINES)
     return absl::FailedPreconditionError("a cluster of kind machines runs no images");
+  if (config.kind == v1::CLUSTER_KIND_MUSTER) {
+    return absl::FailedPreconditionError(
+        "the images of a cluster of kind muster are pulled behind the other broker; give the "
+        "credentials to the agents of its clusters");
+  }
   absl::StatusOr<std::string> secret = ReadSecret();
   if (!secret.ok()) return secret.status();
   if (config.kind == v1::CLUSTER_KIND_KUBERNETES)

@@ -16,6 +16,7 @@
 #include "agents/machines/own_run_files.h"
 #include "agents/machines/remote/remote_run_files.h"
 #include "agents/machines/run_records.h"
+#include "agents/muster/remote.h"
 #include "agents/slurm/user_files.h"
 #include "contract/task_array.h"
 
@@ -159,6 +160,23 @@ OpenRunFiles ResultsOfKubernetes(const AgentConfig& config) {
   };
 }
 
+remote::RemoteConfig RemoteConfigOf(const AgentConfig& config) {
+  remote::RemoteConfig remote = config.remote;
+  remote.cluster = config.cluster;
+  return remote;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeRemoteBackend(const AgentConfig& config,
+                                                           uploads::JobFiles* files) {
+  remote::RemoteConfig remote = RemoteConfigOf(config);
+  remote.files = files;
+  return remote::CreateRemoteBackend(remote);
+}
+
+RelayRunFiles RelayRemoteFiles(const AgentConfig& config) {
+  return remote::RelayFilesOf(RemoteConfigOf(config));
+}
+
 constexpr std::array kKinds = {
     // A machine starts runs in the order of their arrival; a scheduler has an order of its own.
     Kind{v1::CLUSTER_KIND_MACHINES, 1, 1000, MakeMachinesBackend, RunFilesOfMachines,
@@ -170,6 +188,9 @@ constexpr std::array kKinds = {
     // The files of a run go with its pod; results on a volume stay.
     Kind{v1::CLUSTER_KIND_KUBERNETES, 16, 1000, MakeKubernetesBackend, NoRunFiles,
          ResultsOfKubernetes},
+    // A broker takes many submissions at a time, and waits for its disk once for all of them.
+    Kind{v1::CLUSTER_KIND_MUSTER, 16, 10'000, MakeRemoteBackend, NoRunFiles, NoRunFiles,
+         RelayRemoteFiles},
 };
 
 }  // namespace

@@ -26,6 +26,8 @@ struct Kind {
   OpenRunFiles (*run_files)(const AgentConfig& config);
   // Opens the results directories that runs have elsewhere. Null: they cannot be fetched.
   OpenRunFiles (*run_results)(const AgentConfig& config);
+  // Relays the files of runs, in the place of both. Null: they are read here, or cannot be fetched.
+  RelayRunFiles (*relay_files)(const AgentConfig& config) = nullptr;
 };
 
 // `kind`: one of those that the setting `kind` takes.

@@ -71,6 +71,7 @@ AgentOptions OptionsOf(const AgentConfig& config) {
   options.launch_parallelism = config.launch_parallelism.value_or(kind.launch_parallelism);
   options.open_run_files = kind.run_files(config);
   options.open_run_results = kind.run_results(config);
+  if (kind.relay_files != nullptr) options.relay_run_files = kind.relay_files(config);
   options.users = UsersLineOf(config);
   if (options.users.has_value()) options.core.shared_user = options.users->seen();
   return options;

@@ -96,7 +96,8 @@ class Agent::Impl {
         questions_(backend, options_.users),
         file_sender_({.dial = [this] { return dialer_.DialFiles(); },
                       .open = options_.open_run_files,
-                      .open_results = options_.open_run_results},
+                      .open_results = options_.open_run_results,
+                      .relay = options_.relay_run_files},
                      options_.core.cluster, journal_id_) {}
 
   absl::Status Run() {

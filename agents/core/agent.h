@@ -50,6 +50,8 @@ struct AgentOptions {
   OpenRunFiles open_run_files = {};
   // The results directories of runs that are elsewhere. None: likewise.
   OpenRunFiles open_run_results = {};
+  // The files of runs, where the cluster sends them itself. None: the two above count.
+  RelayRunFiles relay_run_files = {};
   // The line of checks that says as whom jobs run. None: the backend says it.
   std::optional<v1::ClusterCheck> users = {};
   // affects performance

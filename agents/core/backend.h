@@ -207,6 +207,10 @@ struct Capabilities {
   // cannot get it; UNAVAILABLE: the cluster did not take it, or could not be asked. Null: the
   // cluster sends none.
   std::function<absl::Status(const RunHandle& run, const RunSignal& signal)> send_signal = nullptr;
+  // True: the cluster itself reads what runs leave, and observations have all of it: failures with
+  // the signs and last lines of logs, the word of status.json and the results directory. Nothing of
+  // that is read again here.
+  bool judges_ends = false;
   // A process of a run lives no longer than this after the run's lease has ended (KeepsLease): its
   // nodes stop it by themselves, whether or not this agent lives, and start none whose lease has
   // ended. Clocks may differ by a bound that this includes. Zero: the cluster cannot do that.

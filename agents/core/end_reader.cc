@@ -39,6 +39,7 @@ std::string FileName(const std::string& path) { return path.substr(path.rfind('/
 
 EndReader::EndReader(Backend* backend, EndReaderOptions options)
     : backend_(*backend),
+      judges_ends_(backend->capabilities().judges_ends),
       options_(options),
       output_host_(backend),
       host_(output_host_.get()),
@@ -99,7 +100,8 @@ absl::Duration EndReader::reading_for() const {
   return is_reading_ ? time_.Now() - reading_since_ : absl::ZeroDuration();
 }
 
-bool EndReader::NeedsReading(const RunHandle& run, const Observation& seen) {
+bool EndReader::NeedsReading(const RunHandle& run, const Observation& seen) const {
+  if (judges_ends_) return false;
   const bool has_status = run.assignment != nullptr && run.assignment->spec().status_json();
   return MayLogsTell(seen) || (has_status && seen.state == v1::RUN_STATE_SUCCEEDED);
 }

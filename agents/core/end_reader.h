@@ -84,7 +84,7 @@ class EndReader {
   };
 
   // Returns whether the run has left anything that may change what is told of its end.
-  static bool NeedsReading(const RunHandle& run, const Observation& seen);
+  bool NeedsReading(const RunHandle& run, const Observation& seen) const;
   Observation ReadOrHold(const RunHandle& run, Observation seen);
   Reading Read(const RunHandle& run, Observation* seen);
   // An end about which nothing is known yet, because the host has not answered or the run has had
@@ -99,6 +99,7 @@ class EndReader {
                                                const Observation& seen);
 
   Backend& backend_;
+  const bool judges_ends_;
   const EndReaderOptions options_;
   const SteadyTime time_;
   const contract::FailurePatterns patterns_;

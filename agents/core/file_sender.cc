@@ -27,6 +27,15 @@ std::string Join(const std::string& above, const std::string& below) {
   return above + "/" + below;
 }
 
+// A piece that another broker has sent, as this one takes it.
+agent::v1::SendFilesRequest MessageOf(v1::FetchFilesResponse piece) {
+  agent::v1::SendFilesRequest message;
+  if (piece.has_entry()) *message.mutable_entry() = std::move(*piece.mutable_entry());
+  if (piece.has_chunk()) message.set_chunk(std::move(*piece.mutable_chunk()));
+  if (piece.has_left_out()) *message.mutable_left_out() = std::move(*piece.mutable_left_out());
+  return message;
+}
+
 // Serves one request by a walk through the tree, directories before what is in them.
 class Walk {
  public:
@@ -255,12 +264,17 @@ absl::Status FileSender::SendTo(FilesLink* link, const agent::v1::SendFilesQuest
   if (const std::string& path = question.path();
       !path.empty() && !contract::WhatIsWrongWithTreePath(path).empty())
     return contract::BadField("path", "is no path relative to the run's working directory");
-  const auto found = FindFiles(ways_.open, ways_.open_results,
-                               {.run_key = question.run_key(),
-                                .rank = question.rank(),
-                                .node = question.node(),
-                                .results_directory = question.results_directory()},
-                               question.path());
+  const RankOfRun of = {.run_key = question.run_key(),
+                        .rank = question.rank(),
+                        .node = question.node(),
+                        .results_directory = question.results_directory()};
+  if (ways_.relay != nullptr) {
+    return ways_.relay(of, question.path(), [&](v1::FetchFilesResponse piece) {
+      *is_wanted = link->Send(MessageOf(std::move(piece)));
+      return *is_wanted;
+    });
+  }
+  const auto found = FindFiles(ways_.open, ways_.open_results, of, question.path());
   if (!found.ok()) return found.status();
   const auto sent = SendFiles(found->files.get(), found->path, link);
   if (!sent.ok()) return sent.status();

@@ -46,6 +46,7 @@ class FileSender {
     std::function<std::unique_ptr<FilesLink>()> dial;
     OpenRunFiles open;          // none: nothing can be sent
     OpenRunFiles open_results;  // of RankOfRun::results_directory; none: likewise
+    RelayRunFiles relay = {};   // in the place of both; none: the files are read here
   };
 
   // `cluster` and `journal_id` say who sends.
@@ -53,7 +54,9 @@ class FileSender {
   // Ends what is under way, and waits for the reads of it.
   ~FileSender();
 
-  bool can_send() const { return ways_.open != nullptr || ways_.open_results != nullptr; }
+  bool can_send() const {
+    return ways_.open != nullptr || ways_.open_results != nullptr || ways_.relay != nullptr;
+  }
   // Takes it on. RESOURCE_EXHAUSTED: enough are under way; UNIMPLEMENTED.
   absl::Status Send(const agent::v1::SendFilesQuestion& question);
 

@@ -53,6 +53,7 @@ class ResultsWatch {
   void Read(const RunHandle& run, std::optional<absl::Time> start_time);
 
   Backend& backend_;
+  const bool judges_ends_;
   const Post post_;
   const absl::Duration interval_;
   const SteadyTime time_;

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "muster/v1/file_tree.pb.h"
+#include "muster/v1/files_service.pb.h"
 
 namespace muster::agents {
 
@@ -50,6 +51,14 @@ struct RankOfRun {
 // Opens the files of a rank of a run; may block. RUN_HAS_NO_FILES, NOT_FOUND and so on: there are
 // none.
 using OpenRunFiles = std::function<absl::StatusOr<std::unique_ptr<RunFiles>>(const RankOfRun& of)>;
+
+// Takes the next piece of what is sent. False: nobody wants more.
+using SendPiece = std::function<bool(v1::FetchFilesResponse piece)>;
+
+// Sends what is at a path of a rank of a run, where the cluster itself reads its files and tells
+// them in pieces. Called in place of OpenRunFiles; may block. OK: all was sent, or is not wanted.
+using RelayRunFiles = std::function<absl::Status(const RankOfRun& of, const std::string& path,
+                                                 const SendPiece& send)>;
 
 // Opens the files of a run on this machine, below `root`, which is trusted; `directory` (relative
 // to it) and its content belong to the run. The kernel resolves each path beneath the directory

@@ -13,6 +13,9 @@ const char* WhatItMeans(v1::ClusterKind kind) {
       return "all jobs run as the agent's user in Slurm: each can read and change what the others "
              "have in run directories and on shared file systems, their logs and environment too, "
              "and can end their jobs";
+    case v1::CLUSTER_KIND_MUSTER:
+      return "all jobs are those of the agent's user at the other broker, which sees who submitted "
+             "them here only as a label: whatever that user may do there, each of them can";
     default:
       return "all jobs run as the agent's user: each can read and change what the others and the "
              "agent have there, also its keys and records, and can end their processes";

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +20,8 @@
 #include "broker/auth/oidc/verifier.h"
 #include "broker/auth/server_identity.h"
 #include "broker/auth/tokens.h"
+#include "broker/core/cluster_view.h"
+#include "broker/engine/engine.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "daemon/log.h"
@@ -173,6 +177,22 @@ v1::NetworkAddress NetworkOf(const Services& services) {
   return network;
 }
 
+// Brokers that are told as behind this one, as WhoAmIResponse.reached_instances says.
+constexpr int kMaxReached = 16;
+
+// Clusters count also while their agents are away: they may come back.
+void AddReached(const Services& services, v1::WhoAmIResponse* response) {
+  if (services.engine == nullptr) return;
+  const std::shared_ptr<const core::ClusterViews> clusters = services.engine->clusters();
+  std::set<std::string> reached;
+  for (const auto& cluster : *clusters) {
+    for (const std::string& instance : cluster->saved->inventory.broker_instances()) {
+      if (response->reached_instances_size() == kMaxReached) return;
+      if (reached.insert(instance).second) response->add_reached_instances(instance);
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const Principal& principal, const Services& services) {
@@ -193,6 +213,8 @@ absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const Principal& principal, const Serv
     shown.set_role(RoleToWire(membership.role));
     shown.set_group(membership.group);
   }
+  response.set_broker_instance(services.instance);
+  AddReached(services, &response);
   if (services.cluster_access != nullptr) *response.mutable_network() = NetworkOf(services);
   return response;
 }

@@ -54,6 +54,7 @@ struct Services {
   Readers* readers = nullptr;       // for reading the store and the archive
   Readers* counters = nullptr;      // for reads of about a second; one task runs at a time
   Readers* file_workers = nullptr;  // separate, because uploads wait for the disk all the time
+  std::string instance = {};        // of the broker
   std::string audit_file = {};      // of the audit log
   ClusterAccess* cluster_access = nullptr;        // null: there is no network listener
   std::function<std::string()> tls_address = {};  // of the network listener, HOST:PORT

@@ -44,6 +44,11 @@ void SpellGpuType(const v1::Pool& pool, Need* need) {
   need->is_type_unclear = types.size() > 1;
 }
 
+// Returns whether pools may have nodes that the agent does not see, and GPUs by resource or label.
+bool MayBeKubernetes(v1::ClusterKind kind) {
+  return kind == v1::CLUSTER_KIND_KUBERNETES || kind == v1::CLUSTER_KIND_MUSTER;
+}
+
 Need NeedOf(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kind) {
   Need need;
   need.cpus = std::max<uint64_t>(1, (job.cpu_millis + kMillis - 1) / kMillis);
@@ -56,7 +61,7 @@ Need NeedOf(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kind)
     need.memory_bytes = 0;
   }
   need.gpu_type = job.gpu_type;
-  if (kind != v1::CLUSTER_KIND_KUBERNETES) return need;
+  if (!MayBeKubernetes(kind)) return need;
   need.is_of_any_label = NamesAllGpus(job.gpu_type);
   if (!NamesGpuResource(need.gpu_type)) SpellGpuType(pool, &need);
   return need;
@@ -137,9 +142,9 @@ Fit CheckNodes(const Requirements& job, const v1::Pool& pool, v1::ClusterKind ki
 }
 
 Fit CheckPool(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kind) {
-  // An agent on Kubernetes may not be allowed to see nodes. Unknown nodes are not the same as none:
-  // the cluster is asked by trying.
-  const bool knows_nodes = kind != v1::CLUSTER_KIND_KUBERNETES || pool.node_groups_size() > 0;
+  // An agent on Kubernetes, or behind another broker, may not be allowed to see nodes. Unknown
+  // nodes are not the same as none: the cluster is asked by trying.
+  const bool knows_nodes = !MayBeKubernetes(kind) || pool.node_groups_size() > 0;
   if (Fit fit = knows_nodes ? CheckNodes(job, pool, kind) : Fit{}; !fit.now()) return fit;
   const int64_t most_s = pool.max_time_limit().seconds();
   if (pool.has_max_time_limit() && job.time_limit_s.has_value() && *job.time_limit_s > most_s) {

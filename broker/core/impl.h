@@ -279,6 +279,9 @@ class Core::Impl {
   // Tells whether the number is one that this database has not given out.
   bool IsUnknownYet(uint64_t job) const;
   void LeaveOutNumbersOf(const agent::v1::AgentHello& hello);
+  // Says that jobs of the cluster would come back to this broker.
+  std::optional<contract::Refusal> CheckLoop(const std::string& cluster,
+                                             const v1::Inventory& inventory) const;
   std::optional<contract::Refusal> CheckIdentity(const agent::v1::AgentHello& hello,
                                                  const Cluster* cluster) const;
   void Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHello& hello, Step& step);

@@ -124,6 +124,7 @@ void Core::Impl::LeaveOutNumbersOf(const agent::v1::AgentHello& hello) {
 std::optional<contract::Refusal> Core::Impl::CheckIdentity(const agent::v1::AgentHello& hello,
                                                            const Cluster* cluster) const {
   using contract::Refusal;
+  if (auto refusal = CheckLoop(hello.cluster(), hello.inventory())) return refusal;
   if (!hello.instance().empty() && hello.instance() != instance_)
     return Refusal{contract::refused::OtherInstance{hello.instance(), instance_}};
   if (auto refusal = CheckIsNewest(hello)) return refusal;
@@ -147,6 +148,14 @@ std::optional<contract::Refusal> Core::Impl::CheckIdentity(const agent::v1::Agen
   if (cluster->session && cluster->saved.journal_id != hello.journal_id())
     return Refusal{contract::refused::NameConnected{hello.cluster()}};
   return std::nullopt;
+}
+
+std::optional<contract::Refusal> Core::Impl::CheckLoop(const std::string& cluster,
+                                                       const v1::Inventory& inventory) const {
+  const auto& behind = inventory.broker_instances();
+  if (std::find(behind.begin(), behind.end(), instance_) == behind.end()) return std::nullopt;
+  return contract::Refusal{contract::refused::BrokerLoop{
+      .cluster = cluster, .instance = instance_, .behind = {behind.begin(), behind.end()}}};
 }
 
 void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHello& hello,
@@ -301,6 +310,10 @@ void Core::Impl::On(AgentBeat& in, Step& step) {
                                                     .identity = cluster->saved.inventory.identity(),
                                                     .now = identity};
       CloseSession(cluster, contract::Refusal{std::move(exchanged)}, step);
+      return;
+    }
+    if (auto loop = CheckLoop(cluster->name(), beat.inventory())) {
+      CloseSession(cluster, std::move(loop), step);
       return;
     }
     TakeInventory(cluster, *beat.mutable_inventory(), step);

@@ -12,9 +12,10 @@
 namespace muster::core {
 namespace {
 
-// True if others than Muster decide there which run is next: Slurm, and Kueue.
+// True if others than this broker decide there which run is next: Slurm, Kueue, another broker.
 bool HasOwnQueue(const PutCluster& cluster) {
-  if (cluster.kind == v1::CLUSTER_KIND_SLURM) return true;
+  if (cluster.kind == v1::CLUSTER_KIND_SLURM || cluster.kind == v1::CLUSTER_KIND_MUSTER)
+    return true;
   const auto& namespaces = cluster.inventory.admission().kubernetes().namespaces();
   return std::any_of(namespaces.begin(), namespaces.end(),
                      [](const v1::NamespaceFacts& one) { return one.queues().names_size() > 0; });

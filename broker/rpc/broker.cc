@@ -145,6 +145,7 @@ class RunningBroker final : public Broker {
              {{"instance", restored->instance},
               {"jobs", fmt::format("{}", restored->jobs.size())},
               {"next_job", fmt::format("{}", restored->next_job_id)}});
+    instance_ = restored->instance;
     restored->limits = projects_->Read()->places();
     restored->shares = projects_->Read()->shares();
     auto core = std::make_unique<core::Core>(options_.core, *std::move(restored));
@@ -252,6 +253,7 @@ class RunningBroker final : public Broker {
   Services MakeUseCases() {
     Services app;
     app.engine = engine_.get();
+    app.instance = instance_;
     app.store = store_.get();
     app.archive = archive_.get();
     app.files = files_.get();
@@ -386,6 +388,7 @@ class RunningBroker final : public Broker {
   StreamRegistry streams_;
   CallBounds call_bounds_;
   UserMeter uploads_;
+  std::string instance_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> server_;

@@ -99,10 +99,11 @@ std::string Holdings(const v1::Cluster& cluster) {
   return text;
 }
 
-// Namespaces that take no runs; empty: all do. Partitions of Slurm's may be down for good, by their
-// operator's will.
+// Namespaces, or pools of another broker, that take no runs; empty: all do. Partitions of Slurm's
+// may be down for good, by their operator's will.
 std::string ShutPools(const v1::Cluster& cluster) {
-  if (cluster.kind() != v1::CLUSTER_KIND_KUBERNETES) return "";
+  if (cluster.kind() != v1::CLUSTER_KIND_KUBERNETES && cluster.kind() != v1::CLUSTER_KIND_MUSTER)
+    return "";
   std::vector<std::string> shut;
   for (const v1::Pool& pool : cluster.inventory().pools()) {
     if (!pool.available() && !pool.state().empty())
@@ -123,7 +124,8 @@ Cell ClusterStateCell(const v1::Cluster& cluster) {
 bool AreNodesUnknown(const v1::Pool& pool, v1::ClusterKind kind) {
   // A pool that says why it takes no jobs may have nodes all the same.
   const bool has_none = !pool.available() && pool.state().empty();
-  return kind == v1::CLUSTER_KIND_KUBERNETES && !has_none && pool.node_groups().empty();
+  const bool may_be_unseen = kind == v1::CLUSTER_KIND_KUBERNETES || kind == v1::CLUSTER_KIND_MUSTER;
+  return may_be_unseen && !has_none && pool.node_groups().empty();
 }
 
 bool SaysReleased(const v1::StateReason& reason) {

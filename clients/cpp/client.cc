@@ -138,6 +138,9 @@ class GrpcClient final : public Client {
   absl::StatusOr<v1::SignalJobsResponse> SignalJobs(const v1::SignalJobsRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::SignalJobs, request, false);
   }
+  absl::StatusOr<v1::ListLogsResponse> ListLogs(const v1::ListLogsRequest& request) override {
+    return Call(*jobs_, &v1::JobsService::Stub::ListLogs, request, true);
+  }
   absl::StatusOr<v1::CancelJobsResponse> CancelJobs(const v1::CancelJobsRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::CancelJobs, request, true);
   }

@@ -138,6 +138,7 @@ class Client {
   // It is not repeated: a second signal may mean something else to a program.
   virtual absl::StatusOr<v1::SignalJobsResponse> SignalJobs(
       const v1::SignalJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListLogsResponse> ListLogs(const v1::ListLogsRequest& request) = 0;
   virtual absl::StatusOr<v1::ListClustersResponse> ListClusters(
       const v1::ListClustersRequest& request) = 0;
   virtual absl::StatusOr<v1::GetClusterResponse> GetCluster(

@@ -199,6 +199,13 @@ v1::ClusterIssue OfHost(const std::string& host, v1::ClusterIssue issue) {
   return issue;
 }
 
+v1::ClusterIssue OfRemoteCluster(const std::string& cluster, v1::ClusterIssue issue) {
+  issue.set_message(fmt::format("cluster {} there: {}", cluster, issue.message()));
+  if (!issue.pool().empty()) issue.set_pool(fmt::format("{}/{}", cluster, issue.pool()));
+  issue.clear_since();
+  return issue;
+}
+
 // ---- schedulers
 
 v1::ClusterIssue CallsHeldBack(uint64_t times, uint32_t per_minute, absl::Time until) {

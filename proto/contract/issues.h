@@ -69,6 +69,9 @@ v1::ClusterIssue LimitsNotEnforced(NoLimits what, const std::string& detail);
 // Turns what a host says of itself into an issue about that host.
 v1::ClusterIssue OfHost(const std::string& host, v1::ClusterIssue issue);
 
+// Turns an issue of a remote broker's cluster into one of the cluster that is this broker.
+v1::ClusterIssue OfRemoteCluster(const std::string& cluster, v1::ClusterIssue issue);
+
 // ---- schedulers
 
 // slurmctld has held calls back so often. `per_minute` is the operator's limit for all calls; 0 if

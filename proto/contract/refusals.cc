@@ -1,6 +1,7 @@
 #include "contract/refusals.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <string_view>
@@ -238,6 +239,16 @@ absl::Status Of(const ClusterExchanged& fact) {
   return Error(absl::StatusCode::kFailedPrecondition, "WRONG_CLUSTER",
                fmt::format("the agent now speaks for \"{}\", the name \"{}\" belongs to \"{}\"",
                            fact.now, fact.cluster, fact.identity));
+}
+
+absl::Status Of(const BrokerLoop& fact) {
+  return Error(
+      absl::StatusCode::kFailedPrecondition, "BROKER_LOOP",
+      fmt::format(
+          "cluster \"{}\" would send jobs round in a circle: this broker, {}, is among the "
+          "brokers behind it ({}); let only one of two brokers be a cluster of the other: "
+          "stop this agent, or the other one and `muster clusters forget` its cluster there",
+          fact.cluster, fact.instance, fmt::join(fact.behind, ", ")));
 }
 
 absl::Status Of(const NameConnected& fact) {

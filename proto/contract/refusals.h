@@ -150,6 +150,12 @@ struct ClusterExchanged {
   std::string identity;
   std::string now;
 };
+// The cluster is another broker, which has this one behind it.
+struct BrokerLoop {
+  std::string cluster;
+  std::string instance;             // of this broker
+  std::vector<std::string> behind;  // the instances behind the cluster, the nearest first
+};
 struct NameConnected {
   std::string cluster;
 };
@@ -176,8 +182,8 @@ struct Refusal {
                refused::NoSuchCluster, refused::ClusterConnected, refused::ClusterHasRuns,
                refused::OtherProtocol, refused::LaterEpoch, refused::LaterRun,
                refused::OtherInstance, refused::TooManyClusters, refused::OtherCluster,
-               refused::ClusterExchanged, refused::NameConnected, refused::AgentSilent,
-               refused::TooManyEvents, refused::EventGap>
+               refused::ClusterExchanged, refused::BrokerLoop, refused::NameConnected,
+               refused::AgentSilent, refused::TooManyEvents, refused::EventGap>
       why;
   // The place of the refused request among several of one call, from 0 on.
   std::optional<size_t> request = {};

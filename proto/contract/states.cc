@@ -88,6 +88,8 @@ std::string_view Name(v1::ClusterKind kind) {
       return "kubernetes";
     case v1::CLUSTER_KIND_MACHINES:
       return "machines";
+    case v1::CLUSTER_KIND_MUSTER:
+      return "muster";
     default:
       return "unknown";
   }

@@ -47,10 +47,12 @@ class RunWithFiles : public FakeBackend {
   Capabilities capabilities() override {
     Capabilities abilities = FakeBackend::capabilities();
     abilities.output_host = host_;
+    abilities.judges_ends = judges_ends;
     return abilities;
   }
 
   bool has_results = true;
+  bool judges_ends = false;
   std::string start_mark;
 
  private:
@@ -156,6 +158,18 @@ class EndReaderTest : public testing::Test {
     return outcome.observations.empty() ? Observation() : outcome.observations.front();
   }
 };
+
+TEST_F(EndReaderTest, LeavesEndsAloneThatTheClusterHasJudged) {
+  Write("rank-0.err", kFault);
+  WriteStatus("FAILURE");
+  backend_.judges_ends = true;
+  EndReader reader(&backend_);
+  // The host is silent: nobody asks it.
+  EXPECT_EQ(Ask(&reader, v1::RUN_STATE_SUCCEEDED, 0).state, v1::RUN_STATE_SUCCEEDED);
+  const Observation failed = Ask(&reader, v1::RUN_STATE_FAILED, 0);
+  EXPECT_EQ(failed.state, v1::RUN_STATE_FAILED);
+  EXPECT_TRUE(failed.failure->quotes().empty());
+}
 
 TEST_F(EndReaderTest, ReadsTheRankThatFailedFirstAndTheLowestOnes) {
   host_.is_silent = false;

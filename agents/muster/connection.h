@@ -1,0 +1,51 @@
+// The calls to the remote broker, counted by name for people.
+#ifndef MUSTER_AGENTS_MUSTER_CONNECTION_H_
+#define MUSTER_AGENTS_MUSTER_CONNECTION_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agents/muster/remote.h"
+#include "clients/cpp/client.h"
+#include "sync/mutex.h"
+
+namespace muster::remote {
+
+// Any thread may use it.
+class Connection {
+ public:
+  // Reads the files of the settings, and connects with the first call.
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const RemoteConfig& config);
+
+  explicit Connection(std::unique_ptr<client::Client> client) : client_(std::move(client)) {}
+
+  // Counts a call of that name.
+  client::Client& For(const std::string& call) {
+    const MutexLock lock(mutex_);
+    ++calls_[call];
+    return *client_;
+  }
+  std::map<std::string, uint64_t> calls() const {
+    const MutexLock lock(mutex_);
+    return calls_;
+  }
+
+  // The jobs that the filter takes, with their latest runs.
+  absl::StatusOr<std::vector<v1::Job>> List(const std::string& filter);
+  // All clusters of the broker.
+  absl::StatusOr<std::vector<v1::Cluster>> Clusters();
+
+ private:
+  const std::unique_ptr<client::Client> client_;
+  mutable Mutex mutex_;
+  std::map<std::string, uint64_t> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace muster::remote
+
+#endif  // MUSTER_AGENTS_MUSTER_CONNECTION_H_

@@ -1,0 +1,76 @@
+// Keeps what is known of the jobs that are runs: their numbers, and how each was when it was looked
+// at last. Any thread may use it.
+#ifndef MUSTER_AGENTS_MUSTER_RUN_BOOK_H_
+#define MUSTER_AGENTS_MUSTER_RUN_BOOK_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "muster/v1/job.pb.h"
+#include "sync/mutex.h"
+
+namespace muster::remote {
+
+// Times are those of a clock that nobody sets (hosts::SteadyNow).
+class RunBook {
+ public:
+  // A job that waits in the remote broker is looked at again after this time: the feed leaves out
+  // why such jobs wait.
+  static constexpr absl::Duration kWaitingAge = absl::Seconds(10);
+  // Any other job, in case that the feed has lost something.
+  static constexpr absl::Duration kAge = absl::Minutes(1);
+  // The end of a run waits so long for the rest of its output.
+  static constexpr absl::Duration kOutputPatience = absl::Seconds(10);
+
+  // The run is that job. A job that is looked at anew replaces nothing that is known of it.
+  void Add(const std::string& run_key, uint64_t job);
+  // 0: not known.
+  uint64_t JobOf(const std::string& run_key) const;
+  bool Knows(const std::string& run_key) const { return JobOf(run_key) != 0; }
+  void Forget(const std::string& run_key);
+
+  // The job has changed. Returns whether it is a run.
+  bool Mark(uint64_t job);
+  void MarkAll();
+  // Takes out of `jobs` those that have to be looked at. `is_live`: the feed tells what changes.
+  std::vector<uint64_t> TakeDue(const std::vector<uint64_t>& jobs, bool is_live,
+                                absl::Duration now);
+  // The job as it was seen. One that is another run's is none of ours: a broker whose database was
+  // put back gives its numbers once more.
+  void Put(const v1::Job& job, absl::Duration now);
+  // The remote broker does not have the job.
+  void PutMissing(uint64_t job, absl::Duration now);
+
+  struct Seen {
+    std::shared_ptr<const v1::Job> job;          // null: never seen
+    bool awaits_output = false;                  // it has ended, and its output may still come
+    std::optional<absl::Duration> missing = {};  // for so long; nothing: it is there
+  };
+  Seen Look(uint64_t job, absl::Duration now) const;
+
+ private:
+  struct Entry {
+    std::string run_key;
+    std::shared_ptr<const v1::Job> job;
+    bool is_marked = true;
+    absl::Duration looked = absl::ZeroDuration();
+    std::optional<absl::Duration> ended;    // first seen so
+    std::optional<absl::Duration> missing;  // since the first look that lacked it
+  };
+  static bool AwaitsOutput(const Entry& entry, absl::Duration now);
+  static bool IsDue(const Entry& entry, bool is_live, absl::Duration now);
+
+  mutable Mutex mutex_;
+  std::map<std::string, uint64_t> jobs_ ABSL_GUARDED_BY(mutex_);  // by run key
+  std::map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);     // by job
+};
+
+}  // namespace muster::remote
+
+#endif  // MUSTER_AGENTS_MUSTER_RUN_BOOK_H_
