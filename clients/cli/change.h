@@ -11,10 +11,28 @@
 #include <string_view>
 
 #include "clients/cli/exit_code.h"
+#include "clients/cli/question.h"
 #include "clients/cli/verbs.h"
 #include "contract/counted.h"
 
 namespace muster::cli {
+
+// Asks about more jobs than one call changes, where somebody can answer; kOk: they are to change.
+template <typename Request, typename Response>
+int AskAboutMany(Session& session, std::string_view verb,
+                 absl::StatusOr<Response> (client::Client::*method)(const Request&),
+                 Request request) {
+  const Invocation& call = session.call;
+  if (call.yes || call.validate_only || !CanAsk(session)) return kOk;
+  uint64_t jobs = call.jobs.size();
+  if (!call.filter.empty()) {
+    request.set_validate_only(true);
+    const absl::StatusOr<Response> trial = (session.client.*method)(request);
+    if (!trial.ok()) return Fail(session, trial.status());
+    jobs = trial->matched_count();
+  }
+  return jobs <= kMaxUnasked || IsWanted(session, verb, jobs) ? kOk : kError;
+}
 
 // `note` says in words what became of the jobs of an answer, before they are shown.
 template <typename Request, typename Response>
@@ -39,6 +57,7 @@ int Change(Session& session, std::string_view verb,
     *jobs.mutable_jobs() = answer.jobs();
     PrintJobs(session, jobs);
   };
+  if (const int code = AskAboutMany(session, verb, method, request); code != kOk) return code;
   // One call takes as many numbers; an array may have more tasks.
   constexpr size_t kMaxAtOnce = 1000;
   size_t named = 0;

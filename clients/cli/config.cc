@@ -35,8 +35,7 @@ void ReadDocument(const YAML::Node& document, client::YamlReader* in, FileConfig
     if (!in->Text(value, &name)) return;
     out->format = ParseFormat(name);
     if (!out->format) {
-      in->Problem(value, fmt::format("{} is not table, wide, json, jsonl, yaml or name",
-                                     contract::Quoted(name)));
+      in->Problem(value, fmt::format("{} is not {}", contract::Quoted(name), kFormatNames));
     }
   };
   const auto read_name = [&](const client::YamlValue& value) {

@@ -43,7 +43,7 @@ std::string CountTable(const v1::CountJobsRequest& request, const v1::CountJobsR
     columns.push_back({Heading(static_cast<v1::JobGrouping>(grouping), request.label())});
   }
   columns.push_back({.heading = "JOBS", .right = true});
-  Table table(std::move(columns), style.colours);
+  Table table(std::move(columns), style.look());
   for (const v1::JobCount& count : response.counts()) {
     Table::Row row;
     for (const int grouping : request.group_by()) {
@@ -52,7 +52,7 @@ std::string CountTable(const v1::CountJobsRequest& request, const v1::CountJobsR
     row.push_back({fmt::format("{}", count.count())});
     table.Add(std::move(row));
   }
-  if (response.counts_size() != 1) {
+  if (response.counts_size() != 1 && !(style.csv && request.group_by_size() > 0)) {
     Table::Row total(request.group_by_size());
     if (!total.empty()) total[0] = {"total"};
     total.push_back({fmt::format("{}", response.total())});

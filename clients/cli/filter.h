@@ -5,10 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "clients/cli/invocation.h"
+
 namespace muster::cli {
 
 // A value as a word of a filter: any text, in quotes.
 std::string FilterText(std::string_view text);
+
+// The conditions of list, ps and count.
+std::string FilterOf(const Invocation& call);
 
 }  // namespace muster::cli
 

@@ -3,6 +3,7 @@
 #define MUSTER_CLIENTS_CLI_INVOCATION_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@
 #include "muster/v1/usage_service.pb.h"
 
 namespace muster::cli {
+
+class Shape;
 
 // Most jobs that `list` shows unless told otherwise.
 inline constexpr uint64_t kDefaultListLimit = 100;
@@ -65,6 +68,7 @@ enum class Verb {
   kAuditList,
   kAuditVerify,
   kUsage,
+  kTop,
   // These need no broker.
   kContextList,
   kContextUse,
@@ -72,6 +76,10 @@ enum class Verb {
   kContextDelete,
   kContextImport,
   kVersion,
+  kCompletion,
+  kInit,
+  kSchema,
+  kComplete,
   // These read their words themselves, as Slurm's programs of these names do.
   kSbatch,
   kSqueue,
@@ -175,18 +183,37 @@ struct UsageFlags {
   absl::Time until = absl::InfiniteFuture();
 };
 
+// A word that may complete an unfinished one.
+struct Candidate {
+  std::string value;
+  std::string description;  // empty: none
+};
+
+// The words that may come in place of the last one of an unfinished command line.
+struct Completion {
+  // The place that has further values.
+  enum class Source { kNone, kFiles, kDirectories, kJobs, kClusters, kProjects, kContexts };
+  std::vector<Candidate> candidates;
+  Source source = Source::kNone;
+  std::string filter;  // of jobs
+  std::string before;  // the part of the word that stays: "--state=running,"
+  std::string begun;   // the part that is completed
+  std::string after;   // stands behind each job
+};
+
 struct Invocation {
   Verb verb = Verb::kVersion;
   // of every verb
-  std::string broker;            // empty: not given
-  std::string context;           // likewise
-  std::string token_file;        // likewise
-  std::string ca_file;           // likewise
-  std::optional<Format> format;  // none: not given
+  std::string broker;                  // empty: not given
+  std::string context;                 // likewise
+  std::string token_file;              // likewise
+  std::string ca_file;                 // likewise
+  std::optional<Format> format;        // none: not given
+  std::shared_ptr<const Shape> shape;  // of -o jsonpath and -o template
   bool quiet = false;
   // submit, run, plan
   SpecFlags spec;
-  std::string file;  // empty: a command
+  std::vector<std::string> files;  // of jobs, or directories of them; empty: a command
   bool strict = false;
   std::optional<client::Dialect> dialect;  // none: the file's fields tell
   bool manifest = false;                   // of a plan: all that would be submitted
@@ -200,12 +227,18 @@ struct Invocation {
   // list, count, events; and those that change jobs, in place of numbers
   std::vector<std::string> states;
   std::string filter;
+  bool only_active = false;            // list: only those that have not ended
+  bool also_ended = false;             // ps
+  bool watch = false;                  // list, ps
   std::string order_by;                // list; empty: not given
   std::vector<CountBy> count_by;       // count
   uint64_t limit = kDefaultListLimit;  // 0: all
   // logs, events
   bool follow = false;
+  uint32_t run = 0;  // logs; 0: not given
   uint32_t rank = 0;
+  bool all_ranks = false;
+  bool no_prefix = false;    // logs
   bool only_output = false;  // standard output, of the two
   bool only_error = false;
   uint32_t tail_lines = 0;  // 0: all
@@ -219,6 +252,7 @@ struct Invocation {
   absl::Duration timeout = absl::InfiniteDuration();
   // cancel, hold, release, update, clusters cordon
   std::string reason;
+  bool yes = false;                        // also rerun: no question before many jobs change
   std::vector<std::string> remove_labels;  // update
   // clusters, check
   std::vector<std::string> cluster_words;  // of `clusters`: a name, or a word and a name
@@ -229,6 +263,10 @@ struct Invocation {
   ProjectFlags project;
   AuditFlags audit;
   UsageFlags usage;
+  std::string shell;   // completion
+  std::string kind;    // init: of the cluster for which the file is; empty: any
+  bool force = false;  // init: replaces a file
+  Completion completion;
   // sbatch and the like, sky: what is behind the verb
   std::vector<std::string> words;
 };

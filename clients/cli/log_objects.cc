@@ -14,11 +14,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json ObjectOf(uint32_t run, uint32_t rank, v1::LogStream stream, uint64_t offset) {
-  return {{"run", run},
-          {"rank", rank},
-          {"stream", v1::LogStream_Name(stream)},
-          {"offset", fmt::format("{}", offset)}};
+Json ObjectOf(uint64_t job, uint32_t run, uint32_t rank, v1::LogStream stream, uint64_t offset) {
+  Json object;
+  if (job > 0) object["job"] = fmt::format("{}", job);
+  object["run"] = run;
+  object["rank"] = rank;
+  object["stream"] = v1::LogStream_Name(stream);
+  object["offset"] = fmt::format("{}", offset);
+  return object;
 }
 
 // Returns how much of a long line becomes an object of its own.
@@ -34,7 +37,7 @@ size_t BytesOfCut(std::string_view line) {
 std::string LogObjects::Take(const Source& source, size_t bytes, Line* line) const {
   if (bytes == 0) return "";
   const std::string data = line->data.substr(0, bytes);
-  Json object = ObjectOf(run_, source.first, source.second, line->offset);
+  Json object = ObjectOf(job_, run_, source.first, source.second, line->offset);
   if (contract::IsUtf8(data)) {
     object["data"] = data;
   } else {
@@ -71,7 +74,7 @@ std::string LogObjects::End(uint32_t rank, v1::LogStream stream, v1::LogEnd end)
   const Source source{rank, stream};
   Line& line = lines_[source];
   const std::string rest = Take(source, line.data.size(), &line);
-  Json object = ObjectOf(run_, rank, stream, line.offset);
+  Json object = ObjectOf(job_, run_, rank, stream, line.offset);
   object["end"] = v1::LogEnd_Name(end);
   lines_.erase(source);
   return rest + object.dump() + "\n";

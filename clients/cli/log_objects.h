@@ -27,7 +27,8 @@ inline constexpr size_t kMaxLogObjectBytes = 64 << 10;
 // a log has none.
 class LogObjects {
  public:
-  explicit LogObjects(uint32_t run) : run_(run) {}
+  // `job`: named first in each object, where there are logs of others; 0: it is not.
+  explicit LogObjects(uint32_t run, uint64_t job = 0) : run_(run), job_(job) {}
 
   // Returns the objects that are complete with this piece. If the offset is not the end of the
   // piece before, the bytes between are not kept.
@@ -48,6 +49,7 @@ class LogObjects {
   std::string Take(const Source& source, size_t bytes, Line* line) const;
 
   const uint32_t run_;
+  const uint64_t job_;
   std::map<Source, Line> lines_;
 };
 

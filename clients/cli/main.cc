@@ -16,8 +16,11 @@
 #include <variant>
 
 #include "absl/time/clock.h"
+#include "clients/cli/completion.h"
+#include "clients/cli/completion_scripts.h"
 #include "clients/cli/config.h"
 #include "clients/cli/exit_code.h"
+#include "clients/cli/first_file.h"
 #include "clients/cli/interrupt.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/report.h"
@@ -61,6 +64,7 @@ constexpr struct {
     {Verb::kRun, Run},
     {Verb::kList, List},
     {Verb::kCount, Count},
+    {Verb::kTop, Top},
     {Verb::kShow, Show},
     {Verb::kLogs, Logs},
     {Verb::kEvents, Events},
@@ -161,10 +165,17 @@ int Main(int argc, char** argv) {
     return PrintVersion(terminal, call.format.value_or(Format::kTable));
   }
   const auto environment = [](const char* name) -> const char* { return getenv(name); };
+  if (call.verb == Verb::kCompletion) {
+    terminal.Out(CompletionScript(call.shell));
+    return kOk;
+  }
+  if (call.verb == Verb::kInit) return Init(call, terminal);
+  if (call.verb == Verb::kSchema) return Schema(terminal);
+  if (call.verb == Verb::kComplete) return PrintCompletion(call, terminal, environment);
   if (IsContextVerb(call.verb)) return Context(call, terminal, environment);
   const absl::StatusOr<Config> config = LoadConfig(call, environment);
   if (!config.ok()) {
-    terminal.Err(ErrorText(config.status()));
+    WriteError(terminal, call.format.value_or(Format::kTable), config.status());
     return kUsage;
   }
   if (config->broker.empty()) {
@@ -187,18 +198,18 @@ int Main(int argc, char** argv) {
   options.token = config->token;
   options.ca = config->ca;
   if (absl::Status status = AddLogin(call.verb, *config, &options); !status.ok()) {
-    terminal.Err(ErrorText(status));
+    WriteError(terminal, config->format, status);
     return kUsage;
   }
   options.on_interruption = InterruptionNote(&terminal);
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Create(options);
   if (!client.ok()) {
-    terminal.Err(ErrorText(client.status()));
+    WriteError(terminal, config->format, client.status());
     return kUsage;
   }
   client::Client& connected = *client->release();
   if (absl::Status status = ResolveTasks(connected, &call.jobs); !status.ok()) {
-    terminal.Err(ErrorText(status));
+    WriteError(terminal, config->format, status);
     return CodeFor(status);
   }
   Session session{call,

@@ -10,6 +10,7 @@
 
 #include "clients/cli/slurm/array_jobs.h"
 #include "contract/characters.h"
+#include "contract/nearest.h"
 #include "contract/parts.h"
 #include "contract/states.h"
 #include "muster/v1/job.pb.h"
@@ -37,18 +38,47 @@ std::vector<JobRef> ParseJobs(std::string_view text) {
   return refs;
 }
 
+// "42-47": the jobs with these numbers. Empty: it is no range, or has more than kMaxRange numbers.
+std::vector<JobRef> ParseRange(std::string_view text) {
+  constexpr uint64_t kMaxRange = 10'000;  // a slip of a digit names no million of jobs
+  std::vector<JobRef> refs;
+  const size_t dash = text.find('-');
+  uint64_t first = 0;
+  uint64_t last = 0;
+  const bool is_range = dash != text.npos && ParseNumber(text.substr(0, dash), &first) &&
+                        ParseNumber(text.substr(dash + 1), &last);
+  if (!is_range || first == 0 || last < first || last - first >= kMaxRange) return refs;
+  for (uint64_t job = first; job <= last; ++job) refs.push_back({.job = job});
+  return refs;
+}
+
+// "42[3-9]" may mean the jobs 423 to 429, or tasks of the array 42: the words say how to write
+// each. Empty: it is something else.
+std::string AmbiguityOf(std::string_view text) {
+  const size_t open = text.find('[');
+  uint64_t number = 0;
+  if (open == text.npos || !ParseNumber(text.substr(0, open), &number)) return "";
+  return fmt::format(
+      "{} is not a job; for tasks of the array {} write '{}_{}', for jobs with numbers in a row "
+      "423-429",
+      contract::Quoted(text), number, number, text.substr(open));
+}
+
 std::vector<JobRef> ParseJobRefs(const std::string& text, bool runs) {
   const size_t dot = text.find('.');
   uint32_t run = 0;
   std::vector<JobRef> refs = ParseJobs(std::string_view(text).substr(0, dot));
+  if (refs.empty()) refs = ParseRange(std::string_view(text).substr(0, dot));
   bool good = !refs.empty();
   if (good && dot != std::string::npos) {
     good = ParseNumber(std::string_view(text).substr(dot + 1), &run) && run > 0;
   }
+  if (const std::string twofold = AmbiguityOf(text); !good && !twofold.empty())
+    throw CLI::ValidationError("ID", twofold);
   if (!good) {
     throw CLI::ValidationError(
-        "ID", fmt::format("{} is not a job; write its number, e.g. 42{}, or of a job array 42_5, "
-                          "'42_[1-3]' or '42_*'",
+        "ID", fmt::format("{} is not a job; write its number, e.g. 42{}, several in a row as 42-47 "
+                          "(10000 at most), or of a job array 42_5, '42_[1-3]' or '42_*'",
                           contract::Quoted(text), runs ? ", or 42.1 for its first run" : ""));
   }
   if (run > 0 && !runs) {
@@ -79,6 +109,11 @@ CLI::Option* AddText(CLI::App* verb, const std::string& flag, const std::string&
       ->type_name(type);
 }
 
+CLI::Option* AddOptional(CLI::App* verb, const std::string& flag, const std::string& type,
+                         const std::string& description, std::optional<std::string>* out) {
+  return AddText(verb, flag, type, description, [out](const std::string& value) { *out = value; });
+}
+
 void AddRepeated(CLI::App* verb, const std::string& flag, const std::string& type,
                  const std::string& description, std::vector<std::string>* values) {
   AddText(verb, flag, type, description, [values](const std::string& value) {
@@ -104,21 +139,31 @@ CLI::Option* AddNumber(CLI::App* verb, const std::string& flag, int64_t min, int
       ->type_name("NUMBER");
 }
 
+std::vector<std::string_view> StateWords() {
+  // Held is not a state, but people look for it as one.
+  std::vector<std::string_view> known = {kHeldState};
+  for (int i = v1::JobState_MIN + 1; i <= v1::JobState_MAX; ++i) {
+    if (v1::JobState_IsValid(i)) known.push_back(contract::Name(static_cast<v1::JobState>(i)));
+  }
+  return known;
+}
+
 void AddStates(CLI::App* verb, const std::string& flag, const std::string& description,
                std::vector<std::string>* states) {
   AddText(verb, flag, "STATE[,STATE...]", description, [=](const std::string& text) {
-    // Held is not a state, but people look for it as one.
-    std::vector<std::string_view> known = {kHeldState};
-    for (int i = v1::JobState_MIN + 1; i <= v1::JobState_MAX; ++i) {
-      if (v1::JobState_IsValid(i)) known.push_back(contract::Name(static_cast<v1::JobState>(i)));
-    }
+    const std::vector<std::string_view> known = StateWords();
     for (const std::string_view part : contract::Split(text, ',')) {
       std::string name(part);
       std::transform(name.begin(), name.end(), name.begin(),
                      [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+      // As JSON has it.
+      constexpr std::string_view kPrefix = "JOB_STATE_";
+      if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
       if (std::find(known.begin(), known.end(), name) == known.end()) {
+        const std::string_view nearest = contract::Nearest(name, known);
         throw CLI::ValidationError(
-            flag, fmt::format("{} is not a state of jobs; there are: {}", contract::Quoted(part),
+            flag, fmt::format("{} is not a state of jobs; {}there are: {}", contract::Quoted(part),
+                              nearest.empty() ? "" : fmt::format("did you mean {}? Else ", nearest),
                               fmt::join(known, ", ")));
       }
       states->push_back(name);
@@ -160,9 +205,10 @@ void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs) {
               jobs->insert(jobs->end(), named.begin(), named.end());
             }
           },
-          runs ? "Jobs by their numbers, or their runs: 42, 42.1; of a job array 42_5, '42_[1-3]', "
-                 "or '42_*' for all tasks"
-               : "Jobs by their numbers; of a job array 42_5, '42_[1-3]', or '42_*' for all tasks")
+          runs ? "Jobs by their numbers, or their runs: 42, 42-47, 42.1; of a job array 42_5, "
+                 "'42_[1-3]', or '42_*' for all tasks"
+               : "Jobs by their numbers: 42, 42-47; of a job array 42_5, '42_[1-3]', or '42_*' for "
+                 "all tasks")
       ->type_name("");
 }
 
@@ -214,6 +260,7 @@ void AddChoice(CLI::App* verb, std::string_view state, const std::string& dry_ru
                   state),
       [call](const std::string& filter) { call->filter = filter; });
   verb->add_flag("--dry-run", call->validate_only, dry_run);
+  verb->add_flag("-y,--yes", call->yes, "Do not ask before more than 1000 jobs change");
 }
 
 }  // namespace muster::cli

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,11 @@ void CheckNotEmpty(const std::string& flag, const std::string& value);
 CLI::Option* AddText(CLI::App* verb, const std::string& flag, const std::string& type,
                      const std::string& description, std::function<void(const std::string&)> set);
 
-// The same, each of several counts.
+// The same into a value that may be absent.
+CLI::Option* AddOptional(CLI::App* verb, const std::string& flag, const std::string& type,
+                         const std::string& description, std::optional<std::string>* out);
+
+// The same as AddText, each of several counts.
 void AddRepeated(CLI::App* verb, const std::string& flag, const std::string& type,
                  const std::string& description, std::vector<std::string>* values);
 
@@ -34,6 +39,8 @@ CLI::Option* AddNumber(CLI::App* verb, const std::string& flag, int64_t min, int
 
 // The word that AddStates takes besides states: jobs that are held, queued or pending.
 inline constexpr std::string_view kHeldState = "HELD";
+// The states' names and kHeldState.
+std::vector<std::string_view> StateWords();
 
 // States of jobs by their names, in any case, and kHeldState; several with commas between them.
 void AddStates(CLI::App* verb, const std::string& flag, const std::string& description,

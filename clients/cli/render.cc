@@ -131,6 +131,7 @@ void AppendValue(const Json& value, size_t indent, bool in_list, std::string* ou
 std::optional<Format> ParseFormat(std::string_view name) {
   if (name == "table") return Format::kTable;
   if (name == "wide") return Format::kWide;
+  if (name == "csv") return Format::kCsv;
   if (name == "json") return Format::kJson;
   if (name == "jsonl") return Format::kJsonLines;
   if (name == "yaml") return Format::kYaml;

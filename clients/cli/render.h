@@ -10,9 +10,10 @@
 
 namespace muster::cli {
 
-enum class Format { kTable, kWide, kJson, kJsonLines, kYaml, kName };
+enum class Format { kTable, kWide, kCsv, kJson, kJsonLines, kYaml, kName, kJsonPath, kTemplate };
 
-// "table", "wide", "json", "jsonl", "yaml", "name".
+// The names of those that need nothing else.
+inline constexpr std::string_view kFormatNames = "table, wide, csv, json, jsonl, yaml or name";
 std::optional<Format> ParseFormat(std::string_view name);
 
 // proto3 JSON with the names of the .proto files. As in proto3 JSON, 64-bit numbers are strings and

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -93,6 +95,32 @@ std::string ErrorText(const absl::Status& status) {
     AppendLines(fmt::format("try again in {}", contract::FormatDuration(at_least)), &out);
   }
   return out;
+}
+
+std::string ErrorJson(const absl::Status& status) {
+  nlohmann::ordered_json error;
+  error["code"] = absl::StatusCodeToString(status.code());
+  error["message"] = ToStd(status.message());
+  if (const auto info = contract::GetErrorInfo(status)) error["reason"] = info->reason();
+  if (const auto bad_request = contract::GetBadRequest(status)) {
+    for (const auto& violation : bad_request->field_violations()) {
+      error["fields"].push_back(
+          {{"field", FieldName(violation.field())}, {"description", violation.description()}});
+    }
+  }
+  std::string remedy(RemedyFor(status));
+  if (const auto reason = contract::GetStateReason(status); reason && remedy.empty())
+    remedy = reason->remedy();
+  if (!remedy.empty()) error["remedy"] = remedy;
+  if (const auto delay = contract::GetRetryDelay(status))
+    error["retry_after_s"] = absl::ToDoubleSeconds(*delay);
+  using Errors = nlohmann::json::error_handler_t;
+  return nlohmann::ordered_json{{"error", error}}.dump(-1, ' ', false, Errors::replace) + "\n";
+}
+
+void WriteError(Terminal& terminal, Format format, const absl::Status& status) {
+  const bool is_json = format == Format::kJson || format == Format::kJsonLines;
+  terminal.Err(is_json ? ErrorJson(status) : ErrorText(status));
 }
 
 }  // namespace muster::cli

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "clients/cli/local_secrets.h"
 #include "clients/cli/text.h"
 #include "clients/cli/uploading.h"
+#include "clients/cpp/job_files.h"
 #include "clients/cpp/local_upload.h"
 #include "clients/cpp/local_uploads.h"
 #include "contract/errors.h"
@@ -57,16 +60,24 @@ struct Sending {
 // An answer about one job of several, as its user counts them: the tasks of an array are one
 // script.
 absl::Status ForTheUser(const absl::Status& status, const Invocation& call,
-                        const FieldFlags& flags) {
+                        const client::JobFile& jobs, const FieldFlags& flags) {
   absl::Status own = NamingFlags(status, flags);
   const auto info = contract::GetErrorInfo(own);
   if (!info) return own;
   const auto index = info->metadata().find("request");
-  if (index == info->metadata().end() || call.file.empty()) return own;
+  if (index == info->metadata().end() || call.files.empty()) return own;
   const size_t job = contract::ParseNumber<size_t>(index->second).value_or(0);
-  const std::string_view file = call.file == "-" ? "standard input" : std::string_view(call.file);
-  return contract::InOtherWords(own,
-                                fmt::format("{}: job {}: {}", file, job + 1, ToStd(own.message())));
+  // The place tells which one of several files it is.
+  std::error_code unreadable;
+  const bool is_one =
+      call.files.size() == 1 && !std::filesystem::is_directory(call.files[0], unreadable);
+  const std::string found = jobs.places.Find(job, "");
+  const std::string_view file =
+      call.files[0] == "-" ? "standard input" : std::string_view(call.files[0]);
+  const std::string place = is_one          ? fmt::format("{}: job {}", file, job + 1)
+                            : found.empty() ? fmt::format("job {}", job + 1)
+                                            : found;
+  return contract::InOtherWords(own, fmt::format("{}: {}", place, ToStd(own.message())));
 }
 
 // All or none.
@@ -151,7 +162,7 @@ absl::StatusOr<v1::SubmitJobsResponse> SendOnce(Session& session, const client::
   if (!request.ok()) return request.status();
   auto response = SendRequests(session, *request);
   if (response.ok()) return response;
-  return ForTheUser(response.status(), session.call, flags);
+  return ForTheUser(response.status(), session.call, jobs, flags);
 }
 
 // Returns whether the broker lacks files that are here to be uploaded.
@@ -213,8 +224,8 @@ FieldFlags JobFlags() { return {.names = kSubmissionFlags}; }
 std::variant<client::JobFile, int> AskedFor(Session& session) {
   const Invocation& call = session.call;
   client::JobFile jobs;
-  if (!call.file.empty()) {
-    absl::StatusOr<client::JobFile> read = client::ReadJobFile(call.file, FileOptions(call));
+  if (!call.files.empty()) {
+    absl::StatusOr<client::JobFile> read = client::ReadJobFiles(call.files, FileOptions(call));
     if (!read.ok()) return Fail(session, read.status());
     for (const std::string& note : read->notes) session.terminal.Note(note);
     jobs = *std::move(read);

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace muster::cli {
@@ -18,6 +19,13 @@ struct Cell {
   Colour colour = Colour::kNone;
 };
 
+// The form of a table.
+struct Look {
+  bool colours = false;
+  size_t width = 0;  // of the terminal, in columns; 0: lines may be as long as they want
+  bool csv = false;  // as in RFC 4180, with the headings; "-" is an empty field
+};
+
 // Belongs to one thread.
 class Table {
  public:
@@ -30,7 +38,11 @@ class Table {
   };
   using Row = std::vector<Cell>;
 
-  Table(std::vector<Column> columns, bool colours_on);
+  Table(std::vector<Column> columns, bool colours_on)
+      : Table(std::move(columns), Look{colours_on}) {}
+  // If the lines would be wider than the terminal, texts that are too long end with "…": those of
+  // the widest columns first, numbers never.
+  Table(std::vector<Column> columns, const Look& look);
 
   void Add(Row row) { rows_.push_back(std::move(row)); }
   // The rows added since the last call, the first time with the headings above. Later calls keep
@@ -39,10 +51,14 @@ class Table {
   std::string Take();
 
  private:
+  void Decide();
   void Line(const Row& row, std::string* out) const;
+  void CsvLine(const Row& row, std::string* out) const;
+  // The room for the cell in a line of which so much is taken.
+  size_t Room(size_t column, size_t taken) const;
 
   const std::vector<Column> columns_;
-  const bool colours_on_;
+  const Look look_;
   std::vector<size_t> widths_;  // empty: not decided yet
   std::vector<Row> rows_;
 };

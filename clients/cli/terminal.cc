@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -28,6 +29,18 @@ Terminal::Terminal(bool quiet)
       out_is_terminal_(isatty(1) == 1),
       err_is_terminal_(isatty(2) == 1),
       colours_(WantsColours(out_is_terminal_)) {}
+
+size_t Terminal::width() const {
+  winsize size{};
+  if (!out_is_terminal_ || ioctl(1, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col;
+}
+
+size_t Terminal::height() const {
+  winsize size{};
+  if (!out_is_terminal_ || ioctl(1, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_row;
+}
 
 void Terminal::Note(std::string_view text) {
   if (!quiet_) Err(fmt::format("muster: {}\n", text));

@@ -3,6 +3,7 @@
 #define MUSTER_CLIENTS_CLI_TERMINAL_H_
 
 #include <atomic>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,10 @@ class Terminal {
   bool out_is_terminal() const { return out_is_terminal_; }
   bool err_is_terminal() const { return err_is_terminal_; }
   bool colours() const { return colours_; }
+  // The columns of the terminal to which results go; 0: they go elsewhere, or it does not tell.
+  size_t width() const;
+  // The same of its lines.
+  size_t height() const;
 
   // Writes results at once. When the reader has gone (as with `| head`), the process ends quietly.
   void Out(std::string_view text) { Write(1, text); }
@@ -26,6 +31,7 @@ class Terminal {
   void Err(std::string_view text) { Write(2, text); }
   // Leaves out remarks from now on, as -q does.
   void BeQuiet() { quiet_ = true; }
+  bool is_quiet() const { return quiet_; }
   // Writes a remark, as "muster: TEXT"; nothing with -q.
   void Note(std::string_view text);
   // The same, right before the process ends, without waiting for a thread whose reader has stopped

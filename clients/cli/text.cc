@@ -165,6 +165,11 @@ std::string CutToWords(std::string_view text, size_t max_width) {
   return fmt::format("{}{}", text.substr(0, text.find_last_not_of(' ', kept - 1) + 1), kMark);
 }
 
+std::string CutToWidth(std::string_view text, size_t max_width) {
+  if (max_width == std::string_view::npos || Width(text) <= max_width) return std::string(text);
+  return std::string(text.substr(0, BytesThatFit(text, max_width - 1))) + "…";
+}
+
 absl::Time ToTime(const google::protobuf::Timestamp& timestamp) {
   return absl::FromUnixSeconds(timestamp.seconds()) + absl::Nanoseconds(timestamp.nanos());
 }

@@ -44,6 +44,9 @@ size_t Width(std::string_view text);
 inline constexpr size_t kMaxWordWidth = 256;  // as wide as a table may be for a name's sake
 std::string CutToWords(std::string_view text, size_t max_width);
 
+// The text; or if it is wider, the characters that fit, and "…".
+std::string CutToWidth(std::string_view text, size_t max_width);
+
 absl::Time ToTime(const google::protobuf::Timestamp& timestamp);
 absl::Duration ToDuration(const google::protobuf::Duration& span);
 // "2026-03-01T12:00:00Z", to the second; "-" if absent.

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/time/clock.h"
+#include "clients/cli/progress_line.h"
 #include "clients/cpp/local_uploads.h"
 #include "contract/counted.h"
 #include "contract/text.h"
@@ -17,9 +17,6 @@ namespace {
 using client::LocalTree;
 using client::MissingFiles;
 using contract::FormatBytes;
-
-// The longest wait without a sign that the upload goes on.
-constexpr absl::Duration kBetweenNotes = absl::Seconds(2);
 
 struct Reading {
   std::vector<LocalTree> trees;
@@ -63,12 +60,11 @@ std::string SummaryOf(const Reading& reading) {
 absl::Status SendMissing(Session& session, const MissingFiles& missing) {
   if (missing.files.empty()) return absl::OkStatus();
   const std::string what = FilesText(missing.files.size(), missing.bytes);
-  absl::Time last_note = absl::Now();
+  ProgressLine progress(&session.terminal, fmt::format("uploading {}", what));
   const absl::Status status = client::SendFiles(&session.client, missing, [&](uint64_t sent_bytes) {
-    if (!session.terminal.err_is_terminal() || absl::Now() - last_note < kBetweenNotes) return;
-    last_note = absl::Now();
-    session.terminal.Note(fmt::format("uploading {}: {}B are sent", what, FormatBytes(sent_bytes)));
+    progress.Show(sent_bytes, missing.bytes);
   });
+  progress.Clear();
   if (status.ok()) session.terminal.Note(fmt::format("uploaded {}", what));
   return status;
 }

@@ -36,6 +36,26 @@ constexpr std::pair<std::string_view, std::string_view> kSlurmPrograms[] = {
     {"sstat", kSlurmsOwn},
 };
 
+// Words that people know from other programs, and what to use here. None of them ends a job by
+// surprise: to others, rm takes away what has ended already.
+constexpr std::string_view kCancel = "to end a job, use: muster cancel 42";
+constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
+    {"rm", "jobs that have ended are kept; to end one that runs or waits, use: muster cancel 42"},
+    {"delete",
+     "jobs that have ended are kept; to end one that runs or waits, use: muster cancel 42"},
+    {"kill", kCancel},
+    {"stop", kCancel},
+    {"get", "use: muster list, or: muster show 42"},
+    {"status", "use: muster list, or: muster show 42"},
+    {"queue", "use: muster ps"},
+    {"apply", "use: muster submit job.yaml"},
+    {"create", "use: muster submit job.yaml"},
+    {"attach", "use: muster logs -f 42"},
+    {"tail", "use: muster logs -f 42"},
+    {"history", "use: muster events 42"},
+    {"nodes", "use: muster clusters NAME"},
+};
+
 // The first word that is neither a flag nor its value.
 std::string_view FirstWord(const std::vector<const char*>& typed) {
   for (size_t i = 1; i < typed.size(); ++i) {
@@ -71,9 +91,29 @@ std::string UnknownFlag(const CLI::App& verb, std::string_view written) {
                                      : fmt::format("did you mean {}?", nearest));
 }
 
+// "lst is not a verb; did you mean list? Else there are: ...". Also of a verb that has verbs below
+// it.
+std::string UnknownVerb(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  std::vector<std::string> known;  // with synonyms
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    names.push_back(verb->get_name());
+    known.push_back(verb->get_name());
+    known.insert(known.end(), verb->get_aliases().begin(), verb->get_aliases().end());
+  }
+  const std::string_view nearest =
+      contract::Nearest(word, std::vector<std::string_view>(known.begin(), known.end()));
+  const bool is_below = app.get_parent() != nullptr;
+  return fmt::format("{} is not a verb{}; {}there are: {}", contract::Quoted(word),
+                     is_below ? " of muster " + app.get_name() : "",
+                     nearest.empty() ? "" : fmt::format("did you mean {}? Else ", nearest),
+                     fmt::join(names, ", "));
+}
+
 // Returns the typed words from the first one on that cannot be meant.
 std::string UnknownWords(const CLI::App& verb, std::vector<std::string> words, bool has_command) {
   if (words[0].starts_with('-')) return UnknownFlag(verb, words[0]);
+  if (!verb.get_subcommands({}).empty()) return UnknownVerb(verb, words[0]);
   if (verb.get_name() != "run" || has_command) {
     return fmt::format("{} is more than muster {} takes; see: muster {} --help",
                        contract::Quoted(words[0]), verb.get_name(), verb.get_name());
@@ -109,15 +149,13 @@ std::string ExplainUsage(CLI::App& app, const CLI::ParseError& error,
   for (const auto& [program, instead] : kSlurmPrograms) {
     if (word == program) return fmt::format("{} is not a verb of muster; {}", program, instead);
   }
+  for (const auto& [other, instead] : kElsewhere) {
+    if (word == other && app.get_subcommands().empty())
+      return fmt::format("{} is not a verb of muster; {}", other, instead);
+  }
   const std::vector<std::string> rest = app.remaining();
   if (app.get_subcommands().empty() && !rest.empty() && !rest[0].starts_with('-')) {
-    std::vector<std::string> names;
-    for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
-    const std::string_view nearest =
-        contract::Nearest(rest[0], std::vector<std::string_view>(names.begin(), names.end()));
-    return fmt::format("{} is not a verb; {}there are: {}", contract::Quoted(rest[0]),
-                       nearest.empty() ? "" : fmt::format("did you mean {}? Else ", nearest),
-                       fmt::join(names, ", "));
+    return UnknownVerb(app, rest[0]);
   }
   const std::vector<CLI::App*> verbs = app.get_subcommands();
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);

@@ -62,7 +62,7 @@ std::string UsageTable(const v1::GetUsageRequest& request, const v1::GetUsageRes
   for (const char* heading : {"RUNS", "RUN-HOURS", "CORE-HOURS", "GPU-HOURS"})
     columns.push_back({.heading = heading, .right = true});
   if (style.wide) columns.push_back({"GPU-HOURS BY TYPE"});
-  Table table(std::move(columns), style.colours);
+  Table table(std::move(columns), style.look());
   for (const v1::Usage& usage : response.rows()) {
     Table::Row row;
     for (const int grouping : request.group_by())

@@ -28,9 +28,19 @@ struct Session {
   bool is_local;                                 // whether the broker's address is a Unix socket
   const std::vector<std::string>& leave_behind;  // of Config
 
-  Style style() const { return {format == Format::kWide, terminal.colours()}; }
-  // Returns whether people read the result, rather than programs.
-  bool for_people() const { return format == Format::kTable || format == Format::kWide; }
+  Style style() const {
+    const bool is_csv = format == Format::kCsv;
+    return {.wide = format == Format::kWide || is_csv,
+            .colours = terminal.colours() && !is_csv,
+            .width = format == Format::kTable ? terminal.width() : 0,
+            .csv = is_csv};
+  }
+  // Returns whether the result is text, as people read it, rather than messages.
+  bool for_people() const {
+    return format == Format::kTable || format == Format::kWide || format == Format::kCsv;
+  }
+  // Returns whether each object of a list is written by itself, by LineOf.
+  bool by_line() const { return format == Format::kJsonLines || format == Format::kTemplate; }
   bool ids_only() const { return format == Format::kName || (call.quiet && for_people()); }
 };
 
@@ -42,6 +52,9 @@ int Submit(Session& session);
 int Run(Session& session);
 int List(Session& session);
 int Count(Session& session);
+// list --watch.
+int WatchList(Session& session);
+int Top(Session& session);
 int Show(Session& session);
 int Logs(Session& session);
 int Events(Session& session);
@@ -88,6 +101,8 @@ std::string RoleText(v1::AccessRole role);
 int Fail(Session& session, const absl::Status& status);
 // Writes jobs as rows, or their ids.
 void PrintJobs(Session& session, const v1::ListJobsResponse& jobs);
+// The message as -o jsonl or -o template has it.
+std::string LineOf(const Session& session, const google::protobuf::Message& message);
 // Writes a message in one of the formats for programs.
 void PrintMessage(Session& session, const google::protobuf::Message& message);
 

@@ -87,9 +87,8 @@ int ListAudit(Session& session) {
   v1::ListAuditRecordsResponse all;
   Table table(
       {{"SEQ", 0, true}, {"TIME"}, {"USER"}, {"CREDENTIAL"}, {"ACTION"}, {"RESULT"}, {"ABOUT"}},
-      session.terminal.colours());
-  const bool is_whole =
-      !session.for_people() && !session.ids_only() && session.format != Format::kJsonLines;
+      session.style().look());
+  const bool is_whole = !session.for_people() && !session.ids_only() && !session.by_line();
   bool is_empty = true;
   do {
     auto page = session.client.ListAuditRecords(request);
@@ -97,7 +96,7 @@ int ListAudit(Session& session) {
     is_empty = is_empty && page->records().empty();
     for (const v1::AuditRecord& record : page->records()) {
       if (session.ids_only()) session.terminal.Out(fmt::format("{}\n", record.seq()));
-      if (session.format == Format::kJsonLines) session.terminal.Out(ToJsonLine(record));
+      if (session.by_line()) session.terminal.Out(LineOf(session, record));
       if (session.for_people() && !session.ids_only()) AddRow(record, &table);
     }
     if (session.for_people() && !page->records().empty()) session.terminal.Out(table.Take());

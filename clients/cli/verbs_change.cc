@@ -1,4 +1,4 @@
-// Verbs that change jobs which are there: cancel, update, rerun.
+// Verbs that change jobs which are there: cancel, update.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -108,48 +108,6 @@ int Update(Session& session) {
     }
   }
   if (!jobs.jobs().empty()) PrintJobs(session, jobs);
-  return kOk;
-}
-
-int Rerun(Session& session) {
-  const Invocation& call = session.call;
-  v1::RerunJobsRequest request;
-  for (const JobRef& ref : call.jobs) request.add_job_ids(ref.job);
-  request.set_filter(call.filter);
-  request.set_validate_only(call.validate_only);
-  request.set_held(call.hold);
-  // A repeat after a lost answer must not run the jobs twice.
-  request.set_request_id(call.request_id.empty() ? client::NewRequestId() : call.request_id);
-  const auto response = session.client.RerunJobs(request);
-  if (!response.ok()) return Fail(session, response.status());
-  if (!session.for_people() && !session.ids_only()) {
-    PrintMessage(session, *response);
-    return kOk;
-  }
-  std::string lines;
-  for (const v1::RerunJob& job : response->jobs()) {
-    if (job.job_id() != 0) lines += fmt::format("{}\n", job.job_id());
-  }
-  session.terminal.Out(lines);
-  if (session.ids_only()) return kOk;
-  if (response->jobs().empty()) {
-    session.terminal.Note("no job of the filter has ended; nothing was submitted");
-  } else if (call.validate_only) {
-    session.terminal.Note(
-        response->more()
-            ? fmt::format(
-                  "nothing was submitted; {} jobs of the filter have ended, more than one call "
-                  "runs again (1000 jobs, 16 MiB of specs, 64 trees of files); narrow the filter",
-                  response->matched_count())
-            : fmt::format("nothing was submitted; {} would run again",
-                          contract::Counted(response->matched_count(), "job")));
-  } else {
-    const v1::RerunJob& first = response->jobs(0);
-    session.terminal.Note(
-        response->jobs_size() == 1
-            ? fmt::format("job {} has the spec of job {}", first.job_id(), first.source_job_id())
-            : fmt::format("{} jobs run again", response->jobs_size()));
-  }
   return kOk;
 }
 

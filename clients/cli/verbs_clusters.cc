@@ -165,14 +165,15 @@ int Clusters(Session& session) {
     for (const v1::Cluster& cluster : all.clusters()) {
       session.terminal.Out(Harmless(cluster.name()) + "\n");
     }
-  } else if (session.format == Format::kJsonLines) {
-    for (const v1::Cluster& cluster : all.clusters()) session.terminal.Out(ToJsonLine(cluster));
+  } else if (session.by_line()) {
+    for (const v1::Cluster& cluster : all.clusters())
+      session.terminal.Out(LineOf(session, cluster));
   } else if (!session.for_people()) {
     PrintMessage(session, all);
   } else if (all.clusters().empty()) {
     session.terminal.Note("no cluster yet; an agent brings one: muster-agent --cluster NAME ...");
   } else {
-    Table table(ClusterColumns(session.style()), session.terminal.colours());
+    Table table(ClusterColumns(session.style()), session.style().look());
     for (const v1::Cluster& c : all.clusters()) table.Add(ClusterRow(c, session.style(), now));
     session.terminal.Out(table.Take());
   }
@@ -190,9 +191,9 @@ int Check(Session& session) {
         session.terminal.Out(OneLine(check.subject()) + "\n");
       }
     }
-  } else if (session.format == Format::kJsonLines) {
+  } else if (session.by_line()) {
     for (const v1::ClusterCheck& check : response->checks()) {
-      session.terminal.Out(ToJsonLine(check));
+      session.terminal.Out(LineOf(session, check));
     }
   } else if (!session.for_people()) {
     PrintMessage(session, *response);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "clients/cli/exit_code.h"
+#include "clients/cli/progress_line.h"
 #include "clients/cli/text.h"
 #include "clients/cli/tree_writer.h"
 #include "clients/cli/verbs.h"
@@ -25,7 +26,8 @@ class Copy {
   explicit Copy(Session* session)
       : session_(*session),
         is_to_stdout_(session->call.target == "-"),
-        writer_(session->call.target, NameOf(session->call)) {}
+        writer_(session->call.target, NameOf(session->call)),
+        progress_(&session->terminal, "copying") {}
 
   absl::Status Take(const v1::FetchFilesResponse& piece) {
     switch (piece.piece_case()) {
@@ -35,6 +37,8 @@ class Copy {
         return TakeEntry(piece.entry());
       case v1::FetchFilesResponse::kChunk:
         got_bytes_ += piece.chunk().size();
+        all_bytes_ += piece.chunk().size();
+        ShowProgress();
         if (!is_to_stdout_) return writer_.Append(piece.chunk());
         session_.terminal.Out(piece.chunk());
         return absl::OkStatus();
@@ -48,7 +52,10 @@ class Copy {
         "the broker sends what this program does not know; update it");
   }
 
+  void ClearProgress() { progress_.Clear(); }
+
   int Finish() {
+    progress_.Clear();
     EndFile();
     if (!is_to_stdout_) {
       if (absl::Status status = writer_.Finish(); !status.ok()) return Fail(session_, status);
@@ -70,7 +77,15 @@ class Copy {
     return call.path.substr(call.path.rfind('/') + 1);
   }
 
+  // The size of one file is known, that of a directory is not.
+  void ShowProgress() {
+    if (is_to_stdout_ && session_.terminal.out_is_terminal()) return;
+    const bool is_one_file = file_.kind() == v1::FILE_KIND_FILE && file_.path().empty();
+    progress_.Show(all_bytes_, is_one_file ? file_.size_bytes() : 0);
+  }
+
   void LeaveOut(std::string_view path, std::string_view why) {
+    progress_.Clear();
     if (++left_out_ <= kMaxToldLeftOut)
       session_.terminal.Note(fmt::format("left out: {} {}", Harmless(path), OneLine(why)));
   }
@@ -96,8 +111,10 @@ class Copy {
   Session& session_;
   const bool is_to_stdout_;
   TreeWriter writer_;
+  ProgressLine progress_;
   v1::FileTreeEntry file_;  // the last entry
   uint64_t got_bytes_ = 0;  // of it
+  uint64_t all_bytes_ = 0;  // of all files
   uint64_t left_out_ = 0;
 };
 
@@ -114,6 +131,7 @@ int CopyFiles(Session& session) {
   while (true) {
     const auto piece = reader->Next();
     if (!piece.ok()) {
+      copy.ClearProgress();
       const int code = Fail(session, piece.status());
       // A file's name may have these signs, so that only a miss shows that a pattern was meant.
       const bool has_signs = request.path().find_first_of("*?[") != std::string::npos;
@@ -123,7 +141,10 @@ int CopyFiles(Session& session) {
       return code;
     }
     if (!piece->has_value()) return copy.Finish();
-    if (absl::Status status = copy.Take(**piece); !status.ok()) return Fail(session, status);
+    if (absl::Status status = copy.Take(**piece); !status.ok()) {
+      copy.ClearProgress();
+      return Fail(session, status);
+    }
   }
 }
 

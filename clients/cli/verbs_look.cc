@@ -14,6 +14,7 @@
 #include "clients/cli/known_clusters.h"
 #include "clients/cli/options.h"
 #include "clients/cli/report.h"
+#include "clients/cli/shape.h"
 #include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
@@ -27,40 +28,11 @@ namespace {
 // The broker gives as many at once.
 constexpr uint64_t kMaxPageSize = 1000;
 
-// "(field = a OR field = b)".
-void AddAlternatives(std::string_view field, const std::vector<std::string>& values,
-                     std::vector<std::string>* terms) {
-  if (values.empty()) return;
-  std::vector<std::string> parts;
-  for (const std::string& value : values) {
-    const bool is_held = field == "state" && value == kHeldState;
-    parts.push_back(is_held ? "held = true" : fmt::format("{} = {}", field, FilterText(value)));
-  }
-  terms->push_back(fmt::format("({})", fmt::join(parts, " OR ")));
-}
-
-std::string FilterOf(const Invocation& call) {
-  std::vector<std::string> terms;
-  AddAlternatives("state", call.states, &terms);
-  AddAlternatives("cluster", call.spec.clusters, &terms);
-  if (call.spec.name) terms.push_back("name = " + FilterText(*call.spec.name));
-  if (call.spec.project) terms.push_back("project = " + FilterText(*call.spec.project));
-  for (const std::string& label : call.spec.labels) {
-    const size_t equals = std::min(label.find('='), label.size());
-    const std::string value = equals < label.size() ? label.substr(equals + 1) : "";
-    terms.push_back(fmt::format("label.{} = {}", label.substr(0, equals), FilterText(value)));
-  }
-  // Alone it stays as it was written, so that the broker's errors name the right place in it.
-  if (terms.empty()) return call.filter;
-  if (!call.filter.empty()) terms.push_back(fmt::format("({})", call.filter));
-  return fmt::format("{}", fmt::join(terms, " AND "));
-}
-
 // Writes jobs page by page, so that any number of them fits into memory.
 class JobPrinter {
  public:
   explicit JobPrinter(Session* session)
-      : session_(*session), table_(JobColumns(session->style()), session->terminal.colours()) {}
+      : session_(*session), table_(JobColumns(session->style()), session->style().look()) {}
 
   void Add(const v1::ListJobsResponse& page, absl::Time now) {
     std::string out;
@@ -70,8 +42,8 @@ class JobPrinter {
         out += fmt::format("{}\n", job.id());
       } else if (session_.for_people()) {
         table_.Add(JobRow(job, session_.style(), now));
-      } else if (session_.format == Format::kJsonLines) {
-        out += ToJsonLine(job);
+      } else if (session_.by_line()) {
+        out += LineOf(session_, job);
       } else {
         *whole_.add_jobs() = job;
       }
@@ -82,8 +54,8 @@ class JobPrinter {
 
   // Prints formats that can only be written whole.
   void Finish() {
-    const bool is_whole = session_.format == Format::kJson || session_.format == Format::kYaml;
-    if (is_whole && !session_.ids_only()) PrintMessage(session_, whole_);
+    const bool is_whole = !session_.for_people() && !session_.by_line() && !session_.ids_only();
+    if (is_whole) PrintMessage(session_, whole_);
   }
 
   uint64_t count() const { return count_; }
@@ -115,8 +87,13 @@ absl::Status KeepRun(uint32_t number, v1::Job* job) {
 }  // namespace
 
 int Fail(Session& session, const absl::Status& status) {
-  session.terminal.Err(ErrorText(status));
+  WriteError(session.terminal, session.format, status);
   return CodeFor(status);
+}
+
+std::string LineOf(const Session& session, const google::protobuf::Message& message) {
+  return session.format == Format::kTemplate ? session.call.shape->Apply(message)
+                                             : ToJsonLine(message);
 }
 
 void PrintMessage(Session& session, const google::protobuf::Message& message) {
@@ -125,7 +102,10 @@ void PrintMessage(Session& session, const google::protobuf::Message& message) {
       // Several messages make several documents.
       return session.terminal.Out("---\n" + ToYaml(message));
     case Format::kJsonLines:
-      return session.terminal.Out(ToJsonLine(message));
+    case Format::kTemplate:
+      return session.terminal.Out(LineOf(session, message));
+    case Format::kJsonPath:
+      return session.terminal.Out(session.call.shape->Apply(message));
     default:
       return session.terminal.Out(ToJson(message));
   }
@@ -145,6 +125,7 @@ void NoteOtherTasks(Session& session, std::string_view verb) {
 }
 
 int List(Session& session) {
+  if (session.call.watch) return WatchList(session);
   v1::ListJobsRequest request;
   request.set_filter(FilterOf(session.call));
   request.set_order_by(session.call.order_by);

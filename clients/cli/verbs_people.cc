@@ -281,15 +281,15 @@ int ListTokens(Session& session) {
     for (const v1::Token& token : all->tokens()) {
       session.terminal.Out(fmt::format("{}\n", token.id()));
     }
-  } else if (session.format == Format::kJsonLines) {
-    for (const v1::Token& token : all->tokens()) session.terminal.Out(ToJsonLine(token));
+  } else if (session.by_line()) {
+    for (const v1::Token& token : all->tokens()) session.terminal.Out(LineOf(session, token));
   } else if (!session.for_people()) {
     PrintMessage(session, *all);
   } else if (all->tokens().empty()) {
     session.terminal.Note("no token");
   } else {
     Table table({{"ID", 0, true}, {"NAME"}, {"USER"}, {"ROLE"}, {"STATE"}, {"EXPIRES"}, {"USED"}},
-                session.terminal.colours());
+                session.style().look());
     for (const v1::Token& token : all->tokens()) {
       table.Add({{fmt::format("{}", token.id())},
                  {Harmless(token.name())},

@@ -101,8 +101,9 @@ int ListProjects(Session& session) {
   if (session.ids_only()) {
     for (const v1::Project& project : all.projects())
       session.terminal.Out(Harmless(project.name()) + "\n");
-  } else if (session.format == Format::kJsonLines) {
-    for (const v1::Project& project : all.projects()) session.terminal.Out(ToJsonLine(project));
+  } else if (session.by_line()) {
+    for (const v1::Project& project : all.projects())
+      session.terminal.Out(LineOf(session, project));
   } else if (!session.for_people()) {
     PrintMessage(session, all);
   } else {
@@ -116,7 +117,7 @@ int ListProjects(Session& session) {
                  {"CLUSTERS"},
                  {"POOLS"},
                  {"DESCRIPTION"}},
-                session.terminal.colours());
+                session.style().look());
     for (const v1::Project& project : all.projects()) {
       table.Add({{Harmless(project.name())},
                  {StateText(project)},

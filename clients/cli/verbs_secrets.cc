@@ -83,8 +83,7 @@ absl::StatusOr<v1::ListSecretsResponse> AllSecrets(Session& session) {
 
 void PrintTable(Session& session, const v1::ListSecretsResponse& all) {
   const absl::Time now = absl::Now();
-  Table table({{"NAME"}, {"OWNER"}, {"BYTES", 0, true}, {"SET"}, {"FOR"}},
-              session.terminal.colours());
+  Table table({{"NAME"}, {"OWNER"}, {"BYTES", 0, true}, {"SET"}, {"FOR"}}, session.style().look());
   for (const v1::Secret& secret : all.secrets()) {
     table.Add({{Harmless(secret.name())},
                {OwnerText(secret)},
@@ -127,8 +126,8 @@ int ListSecrets(Session& session) {
   if (session.ids_only()) {
     for (const v1::Secret& secret : all->secrets())
       session.terminal.Out(Harmless(secret.name()) + "\n");
-  } else if (session.format == Format::kJsonLines) {
-    for (const v1::Secret& secret : all->secrets()) session.terminal.Out(ToJsonLine(secret));
+  } else if (session.by_line()) {
+    for (const v1::Secret& secret : all->secrets()) session.terminal.Out(LineOf(session, secret));
   } else if (!session.for_people()) {
     PrintMessage(session, *all);
   } else if (all->secrets().empty()) {

@@ -1,6 +1,7 @@
 // Verbs that submit: submit and run.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
@@ -37,8 +38,9 @@ std::string NextRemark(const Invocation& call, uint64_t id) {
 // Looked for after the broker has answered, and once more when the job has ended: what is piped to
 // us may come late. Returns whether there was some.
 bool NoteUnreadInput(Session& session) {
-  const std::string& file = session.call.file;
-  if (file == "-" || !HasUnreadInput(file)) return false;
+  const std::vector<std::string>& files = session.call.files;
+  if (std::find(files.begin(), files.end(), "-") != files.end()) return false;
+  if (!HasUnreadInput(files.empty() ? "" : files[0])) return false;
   session.terminal.Note(
       "standard input is not passed on: a job reads nothing from there. Bring data as files with "
       "--workdir DIR, or write it into the script of a job file (cat <<EOF); to say nothing of it, "
@@ -102,10 +104,9 @@ int SubmitJobs(Session& session, client::JobFile jobs) {
     if (ids.size() == 1 && session.terminal.err_is_terminal()) {
       session.terminal.Note(fmt::format("submitted{}; {}", limit, NextRemark(call, ids[0])));
     }
-  } else if (ids.size() == 1) {
-    PrintMessage(session, response.responses(0));
   } else {
-    PrintMessage(session, response);
+    // One job and several have the same form.
+    for (const auto& accepted : response.responses()) PrintMessage(session, accepted);
   }
   return kOk;
 }

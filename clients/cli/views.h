@@ -19,6 +19,10 @@ namespace muster::cli {
 struct Style {
   bool wide = false;
   bool colours = false;
+  size_t width = 0;  // as in Look
+  bool csv = false;  // likewise
+
+  Look look() const { return {colours, width, csv}; }
 };
 
 std::vector<Table::Column> JobColumns(const Style& style);

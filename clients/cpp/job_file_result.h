@@ -33,6 +33,10 @@ class FieldPlaces {
   // One job's fields, by the API's names.
   using OfJob = std::map<std::string, std::string, std::less<>>;
   void Add(OfJob fields) { jobs_.push_back(std::move(fields)); }
+  // Puts the jobs of another file behind these.
+  void Append(FieldPlaces more) {
+    for (OfJob& fields : more.jobs_) jobs_.push_back(std::move(fields));
+  }
 
  private:
   std::vector<OfJob> jobs_;

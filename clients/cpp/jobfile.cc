@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "clients/cpp/depends_on.h"
 #include "clients/cpp/dialect.h"
+#include "clients/cpp/job_file_fields.h"
 #include "clients/cpp/local_upload.h"
 #include "clients/cpp/message_reader.h"
 #include "clients/cpp/skypilot/task_file.h"
@@ -75,41 +76,52 @@ class SpecReader {
         &in_,
         {
             {"muster.v1.JobSpec.time_limit",
-             {"time|time_limit", [this](const YamlValue& v) { Time(v); }}},
+             {WrittenNames("muster.v1.JobSpec.time_limit"),
+              [this](const YamlValue& v) { Time(v); }}},
             {"muster.v1.JobSpec.command",
-             {"run|command",
+             {WrittenNames("muster.v1.JobSpec.command"),
               [this](const YamlValue& v) { Command(v, "command", spec_.mutable_command()); }}},
-            {"muster.v1.JobSpec.roles", {"roles", [this](const YamlValue& v) { Roles(v); }}},
+            {"muster.v1.JobSpec.roles",
+             {WrittenNames("muster.v1.JobSpec.roles"), [this](const YamlValue& v) { Roles(v); }}},
             {"muster.v1.SlurmOptions.timeout",
-             {"timeout", [this](const YamlValue& v) { Timeout(v); }}},
+             {WrittenNames("muster.v1.SlurmOptions.timeout"),
+              [this](const YamlValue& v) { Timeout(v); }}},
             {"muster.v1.JobSpec.working_directory",
-             {"workdir|working_directory", [this](const YamlValue& v) { WorkingDirectory(v); }}},
+             {WrittenNames("muster.v1.JobSpec.working_directory"),
+              [this](const YamlValue& v) { WorkingDirectory(v); }}},
             {"muster.v1.JobSpec.resources",
-             {"resources",
+             {WrittenNames("muster.v1.JobSpec.resources"),
               [&](const YamlValue& v) {
                 reader.Read(v, spec_.mutable_resources(), {}, kResourcesHints);
               }}},
             {"muster.v1.JobSpec.depends_on",
-             {"depends_on",
+             {WrittenNames("muster.v1.JobSpec.depends_on"),
               [this](const YamlValue& v) { ReadDependsOn(&in_, v, earlier_, &spec_); }}},
-            {"muster.v1.JobSpec.secrets", {"secrets", [this](const YamlValue& v) { Secrets(v); }}},
+            {"muster.v1.JobSpec.secrets",
+             {WrittenNames("muster.v1.JobSpec.secrets"),
+              [this](const YamlValue& v) { Secrets(v); }}},
             {"muster.v1.Resources.cpu_millis",
-             {"cpus|cpu_millis", [this](const YamlValue& v) { Cpus(v); }}},
+             {WrittenNames("muster.v1.Resources.cpu_millis"),
+              [this](const YamlValue& v) { Cpus(v); }}},
             {"muster.v1.Resources.memory_bytes",
-             {"memory|memory_bytes", [this](const YamlValue& v) { Memory(v); }}},
-            {"muster.v1.Resources.gpus", {"gpus", [this](const YamlValue& v) { Gpus(v); }}},
+             {WrittenNames("muster.v1.Resources.memory_bytes"),
+              [this](const YamlValue& v) { Memory(v); }}},
+            {"muster.v1.Resources.gpus",
+             {WrittenNames("muster.v1.Resources.gpus"), [this](const YamlValue& v) { Gpus(v); }}},
         });
-    reader.Read(document, &spec_,
-                {{"arguments",
-                  [this](const YamlValue& v) { Arguments(v, "command", spec_.mutable_command()); }},
-                 {"cluster", [this](const YamlValue& v) { Cluster(v); }},
-                 {"pool", [this](const YamlValue& v) { Pool(v); }},
-                 {"file_mounts", [this](const YamlValue& v) { FileMounts(v); }},
-                 NotYet("array",
-                        "submit a job for each task, as documents of one file with --- between "
-                        "them; muster sbatch --array does it for a batch script"),
-                 NotYet("outputs", "let the command write to results_directory")},
-                kJobFileHints);
+    reader.Read(
+        document, &spec_,
+        {{WrittenNames("muster.v1.JobSpec.arguments"),
+          [this](const YamlValue& v) { Arguments(v, "command", spec_.mutable_command()); }},
+         {WrittenNames("muster.v1.JobSpec.cluster"), [this](const YamlValue& v) { Cluster(v); }},
+         {WrittenNames("muster.v1.JobSpec.pool"), [this](const YamlValue& v) { Pool(v); }},
+         {WrittenNames("muster.v1.JobSpec.file_mounts"),
+          [this](const YamlValue& v) { FileMounts(v); }},
+         NotYet("array",
+                "submit a job for each task, as documents of one file with --- between "
+                "them; muster sbatch --array does it for a batch script"),
+         NotYet("outputs", "let the command write to results_directory")},
+        kJobFileHints);
     // These come after uploads that the file names itself.
     for (auto& [value, upload] : local_) {
       in_.StandsFor(value, fmt::format("uploads[{}]", spec_.uploads_size()));
@@ -196,10 +208,10 @@ class SpecReader {
       const std::string field = fmt::format("roles[{}].command", spec_.roles_size());
       v1::Role* role = spec_.add_roles();
       const MessageReader reader(
-          &in_, {{"muster.v1.Role.command", {"run|command", [&](const YamlValue& v) {
-                                               Command(v, field, role->mutable_command());
-                                             }}}});
-      reader.Read(item, role, {{"arguments", [&](const YamlValue& v) {
+          &in_, {{"muster.v1.Role.command",
+                  {WrittenNames("muster.v1.Role.command"),
+                   [&](const YamlValue& v) { Command(v, field, role->mutable_command()); }}}});
+      reader.Read(item, role, {{WrittenNames("muster.v1.Role.arguments"), [&](const YamlValue& v) {
                                   Arguments(v, field, role->mutable_command());
                                 }}});
     });

@@ -75,6 +75,15 @@ void SetDuration(absl::Duration duration, Message* message) {
 
 }  // namespace
 
+std::vector<std::string> WrittenEnumNames(const EnumDescriptor& type) {
+  std::vector<std::string> names;
+  for (int i = 1; i < type.value_count(); ++i) {
+    names.push_back(ShortName(type, i));
+    names.push_back(type.value(i)->name());
+  }
+  return names;
+}
+
 void MessageReader::Read(const YamlValue& value, Message* message,
                          const std::vector<YamlReader::Field>& extra,
                          const std::map<std::string_view, std::string_view>& hints) const {

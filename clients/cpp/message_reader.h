@@ -10,9 +10,13 @@
 #include <vector>
 
 #include "clients/cpp/yaml_reader.h"
+#include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
 namespace muster::client {
+
+// The names that a file may use for the values of an enum: "wait", and ON_CLUSTER_LOSS_WAIT.
+std::vector<std::string> WrittenEnumNames(const google::protobuf::EnumDescriptor& type);
 
 // Borrows the YamlReader, which collects the problems.
 class MessageReader {

@@ -213,9 +213,6 @@ TEST_F(ArrayTest, EveryVerbTakesATaskOrAllOfAnArray) {
   EXPECT_THAT(Run({"release", "42_x"}).err, HasSubstr("of a job array 42_5, '42_[1-3]' or '42_*'"));
   EXPECT_THAT(Run({"release", "42_[5-x]"}).err, HasSubstr("is not a job"));
   EXPECT_EQ(asked.size(), 2u);
-  const Outcome logs = Run({"logs", "42_*"});
-  EXPECT_EQ(logs.code, 2);
-  EXPECT_THAT(logs.err, HasSubstr("one job at a time"));
 }
 
 TEST_F(ArrayTest, TestOnlyPlansItsFirstTaskAsItWouldBeSubmitted) {

@@ -218,7 +218,10 @@ TEST_F(CommandTest, BadUsageIsCodeTwoAndSaysWhatToDo) {
       {{"show", "banana"}, "\"banana\" is not a job"},
       {{"show", "0"}, "\"0\" is not a job"},
       {{"wait", "--timeout", "later", "1"}, "\"later\" is not a duration"},
-      {{"logs", "1", "2"}, "one job at a time"},
+      {{"logs"}, "name at least one job"},
+      {{"logs", "1", "--filter", "id > 1"}, "either jobs or --filter"},
+      {{"logs", "1", "2", "--run", "1"}, "--run is for one job"},
+      {{"cp", "42_[1-2]:x", "y"}, "one job at a time"},
       {{"events"}, "add -f"},
       {{"list", "--name", "\xff"}, "\"\\xff\" is not UTF-8"},
       {{"submit"}, "FILE"}};
