@@ -72,6 +72,11 @@ struct Cluster {
   // rises with each run that comes, begins or goes.
   placement::Load load;
   uint64_t load_version = 0;
+  // Others than Muster decide there which run is next: Slurm, and Kueue.
+  bool has_own_queue = false;
+  // The version of the load that the expected starts in load.kept are right for, and since when.
+  uint64_t kept_version = 0;
+  absl::Time kept_at = absl::InfinitePast();
   // Since the last round of placement something may have made room here, or a place to wait.
   bool has_opened = false;
   // The active runs that have not started, if this process has placed them: the place of each among

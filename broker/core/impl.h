@@ -28,6 +28,7 @@
 #include "broker/core/request_memory.h"
 #include "broker/core/retry_queue.h"
 #include "broker/core/run_usage.h"
+#include "broker/core/submit_times.h"
 #include "broker/core/waiting_tree.h"
 #include "contract/place_limits.h"
 #include "contract/refusals.h"
@@ -219,7 +220,7 @@ class Core::Impl {
   void MoveToRoom(Step& step);
   // Returns a cluster that has room for the job, and takes runs; null: none has. Not one of
   // `taken`.
-  Cluster* FindRoomFor(const Job& job, absl::Time now,
+  Cluster* FindRoomFor(uint64_t id, const Job& job, absl::Time now,
                        const absl::flat_hash_set<Cluster*>& taken) const;
 
   // ---- retry.cc
@@ -344,6 +345,34 @@ class Core::Impl {
   // Returns the first cluster that takes runs, from the place `from` on, which it moves there.
   static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
 
+  // ---- keep_room.cc
+  // Brings the room that is kept for jobs up to now: drops what is over, and looks for jobs that
+  // have waited long.
+  void KeepRoom(absl::Time now);
+  // True if the job still waits for the room.
+  bool WaitsForKept(const Cluster& cluster, const placement::KeptRoom& kept) const;
+  void DropKeptThatIsOver();
+  // Returns the first in the order of those that have waited so long since their submit: runs on
+  // clusters without a queue of their own, and jobs here.
+  struct LongWait;
+  std::vector<LongWait> FindWaits(absl::Time now, absl::Duration at_least) const;
+  void FindWaitsOn(Cluster* cluster, absl::Time now, absl::Duration at_least,
+                   std::vector<LongWait>* found) const;
+  // Keeps room for the job where it is expected first, if a place may keep some for it.
+  void KeepRoomFor(const LongWait& wait, absl::Time now);
+  // Returns the room that the cluster would keep for such a job; nothing: it keeps none, or keeps
+  // it for one that comes first.
+  std::optional<placement::KeptRoom> RoomToKeep(const Cluster& cluster, const LongWait& wait,
+                                                absl::Time now) const;
+  void ExpectStart(const Cluster& cluster, const Requirements& job, absl::Time now,
+                   placement::KeptRoom* kept) const;
+  // Puts it in place of what is kept in the same pool.
+  void Keep(Cluster* cluster, placement::KeptRoom kept, absl::Time now);
+  void KeptChanged(Cluster* cluster);
+  // A run has been assigned to the cluster.
+  void NoteBesideKept(Cluster* cluster, uint64_t id, const Job& job, absl::Time now);
+  absl::Status CheckKept() const;
+
   // ---- unblock.cc
   // Something there has ended, begun or changed, so that it may have room, or a place to wait.
   void Open(Cluster* cluster);
@@ -401,6 +430,9 @@ class Core::Impl {
     std::optional<placement::RoomNeed> last;  // the last class that it has seen; nothing: no pass
   };
   Unblocking unblocking_;
+  SubmitTimes submit_times_;
+  std::vector<Cluster*> keeping_;  // clusters that keep room for jobs
+  absl::Time looked_for_long_waits_ = absl::InfinitePast();
   RequestMemory requests_;
   // The job_sequence of ended jobs that were edited lately, deleted jobs among them. Until the
   // readers of the store see an edit, only this tells that another edit, decided before, is out of

@@ -137,6 +137,7 @@ absl::Status Core::Impl::CheckInvariants() const {
     running += on_cluster;
   }
   if (absl::Status status = CheckLoads(); !status.ok()) return status;
+  if (absl::Status status = CheckKept(); !status.ok()) return status;
   if (running != active) return Wrong("{} runs are active for {} active jobs", running, active);
   if (queued != queued_) return Wrong("{} jobs are queued, counted {}", queued, queued_);
   if (absl::Status status = CheckWaiting(in_line, by_group); !status.ok()) return status;

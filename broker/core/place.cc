@@ -6,6 +6,7 @@
 // is blocked, and is looked at again when something ends on a cluster of its lane (unblock.cc). A
 // cluster without room still has a few places to wait at; these go to the first jobs in their
 // order, whatever they need, so that the scheduler there can keep nodes free for a large one.
+// For one that has waited long, room is kept (keep_room.cc).
 #include <queue>
 #include <utility>
 
@@ -45,6 +46,7 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   int64_t checks = options_.max_fit_checks_per_round;
   RefitSome(&checks);
   checks = options_.max_fit_checks_per_round;
+  KeepRoom(now);
   const bool has_unblocked = UnblockSome(now, &checks);
 
   std::priority_queue<Contender, std::vector<Contender>, std::greater<>> contenders;
@@ -80,7 +82,7 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
       contend(project, list, from);
       continue;
     }
-    const auto choice = choices.Best(*group, project->lane->fits, &checks);
+    const auto choice = choices.Best(*group, list->first_turn(), project->lane->fits, &checks);
     if (!choice) {
       // Those that were blocked before have no place now either.
       if (group->queue->is_blocked) continue;
@@ -135,6 +137,7 @@ void Core::Impl::AssignNext(uint64_t id, const placement::Choices::Choice& choic
   // As it was before this run took its room.
   auto estimate = placement::ToShow(choice.estimate, cluster->load, step.now);
   Apply(id, job, {contract::JobEvent::kAssign, cluster->index}, std::move(transition), step);
+  NoteBesideKept(cluster, id, job, step.now);
 
   const std::string key = contract::RunKey{instance_, id, run_id.number}.ToString();
   agent::v1::Assignment assignment;

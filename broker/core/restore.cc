@@ -62,6 +62,7 @@ void Core::Impl::RestoreJobs(std::vector<Requirements> requirements,
   std::vector<Group*> groups(requirements.size());
   for (const LiveJob& saved : jobs) {
     Job job(saved);
+    submit_times_.Add(saved.id, saved.create_time);
     const std::string& user = saved.user < users.size() ? users[saved.user] : none;
     Group* group =
         RestoreGroup(user, &requirements[saved.requirements], &groups[saved.requirements]);

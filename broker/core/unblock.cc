@@ -52,13 +52,16 @@ bool Core::Impl::UnblockSome(absl::Time now, int64_t* budget) {
 
 bool Core::Impl::MayGo(const UserQueue& queue, absl::Time now, int64_t* budget) const {
   const Requirements& job = queue.first_group()->requirements;
+  const Turn turn = queue.first_turn();
   const ClusterSet& fits = queue.project->lane->fits;
   return std::any_of(unblocking_.clusters.begin(), unblocking_.clusters.end(),
                      [&](Cluster* cluster) {
                        --*budget;
                        if (std::find(fits.begin(), fits.end(), cluster) == fits.end()) return false;
                        const placement::Capacity capacity = CapacityFor(job, cluster->saved);
-                       return placement::MakeEstimate(job, capacity, cluster->load, now).has_room;
+                       const placement::Estimate estimate =
+                           placement::MakeEstimate(job, turn, capacity, cluster->load, now);
+                       return estimate.has_room || estimate.is_kept;
                      });
 }
 
