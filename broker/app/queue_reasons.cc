@@ -51,7 +51,7 @@ class Reasons {
   void AddTo(v1::Job* job, const v1::JobSpec& spec) {
     if (AddDependency(job, spec)) return;
     // Users differ in what their quotas leave them.
-    // What is kept for one job, others of its priority do not get.
+    // Others of its priority do not get what is kept for one job.
     const uint64_t own = core::IsRoomKept(job->id(), *clusters_) ? job->id() : 0;
     Key key(core::RequirementsOf(spec), job->user(), {job->priority(), own});
     auto known = reasons_.find(key);

@@ -224,8 +224,8 @@ class Core::Impl {
                        const absl::flat_hash_set<Cluster*>& taken) const;
 
   // ---- retry.cc
-  // The number of its runs that count for its rule: those that neither came back nor were given up
-  // with their clusters.
+  // The number of its runs that count for its rule: those that neither came back, nor were
+  // preempted, nor were given up with their clusters.
   static uint32_t CountedRuns(const Job& job) {
     return uint32_t{job.runs()} - job.returned() - job.fail_overs();
   }
@@ -348,7 +348,7 @@ class Core::Impl {
   // ---- keep_room.cc
   // Brings the room that is kept for jobs up to now: drops what is over, and looks for jobs that
   // have waited long.
-  void KeepRoom(absl::Time now);
+  void KeepRoom(Step& step);
   // True if the job still waits for the room.
   bool WaitsForKept(const Cluster& cluster, const placement::KeptRoom& kept) const;
   void DropKeptThatIsOver();
@@ -372,6 +372,27 @@ class Core::Impl {
   // A run has been assigned to the cluster.
   void NoteBesideKept(Cluster* cluster, uint64_t id, const Job& job, absl::Time now);
   absl::Status CheckKept() const;
+
+  // ---- preempt.cc
+  // True if the run of the job may end for one of that priority.
+  bool MayBePreempted(uint64_t id, const Job& job, int32_t priority) const;
+  // True if something there could end for the job.
+  bool CanPreemptIn(const Cluster& cluster, const LongWait& wait) const;
+  // Returns the jobs whose runs would have to end so that the job finds its nodes there; nothing:
+  // that would not be enough.
+  std::optional<std::vector<uint64_t>> FindRunsToEnd(const Cluster& cluster,
+                                                     const LongWait& wait) const;
+  // Ends the fewest runs of one cluster, and keeps the room for the job. False: there are none
+  // whose end would be enough.
+  bool PreemptFor(const LongWait& wait, Step& step);
+  // Does so for a job that is next and that no cluster has room for. Takes a look from `left`.
+  bool PreemptForNext(const Group& group, const Turn& turn, int* left, Step& step);
+  void PreemptForThoseWhoWait(Step& step);
+  // Keeps the room of runs that are being ended for the jobs that they end for, after a restart.
+  void KeepRoomForPreemptors(absl::Time now);
+  void Preempt(uint64_t id, Job& job, const Turn& by, Step& step);
+  // The job's run begins to run there, or does so no longer.
+  void CountPreemptible(const Job& job, Cluster* cluster, int difference);
 
   // ---- unblock.cc
   // Something there has ended, begun or changed, so that it may have room, or a place to wait.

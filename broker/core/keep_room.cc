@@ -4,8 +4,8 @@
 //
 // Each pool of a cluster whose room Muster shares out keeps some for one job at most: for a run
 // that waits there, or for a job that waits here and is then sent there, where it waits ahead of
-// others. A job of a higher priority takes the place of one of a lower one. What is kept is not
-// stored: after a restart the next look finds the same, because jobs wait since their submit.
+// others. A job of a higher priority takes the place of one of a lower one. The core does not
+// store that: after a restart the next look finds the same, because jobs wait since their submit.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -34,13 +34,16 @@ constexpr absl::Duration kExpectInterval = absl::Seconds(1);
 
 }  // namespace
 
-void Core::Impl::KeepRoom(absl::Time now) {
+void Core::Impl::KeepRoom(Step& step) {
+  const absl::Time now = step.now;
   if (!keeping_.empty()) DropKeptThatIsOver();
   const bool is_due = now < looked_for_long_waits_ || now - looked_for_long_waits_ >= kLookInterval;
   if (is_due) {
     looked_for_long_waits_ = now;
     if (!jobs_.empty()) submit_times_.ForgetBefore(jobs_.begin()->first);
+    KeepRoomForPreemptors(now);
     for (const LongWait& wait : FindWaits(now, options_.keep_room_after)) KeepRoomFor(wait, now);
+    PreemptForThoseWhoWait(step);
   }
   for (Cluster* cluster : keeping_) {
     const bool is_as_before = cluster->kept_version == cluster->load_version;
@@ -204,7 +207,8 @@ void Core::Impl::ExpectStart(const Cluster& cluster, const Requirements& job, ab
     placement::EndOfRun end{.at = absl::InfiniteFuture(),
                             .amounts = placement::DemandBeside(*kept, needs)};
     // Nobody knows when one starts that waits there, too.
-    if (needs.time_limit_s && !queues) {
+    if (other.preempted()) end.at = now + placement::kLaunchAndEnd;
+    if (needs.time_limit_s && !queues && !other.preempted()) {
       const absl::Time start = run->has_start_time() ? ToTime(run->start_time()) : now;
       end.at = std::max(now, start + absl::Seconds(*needs.time_limit_s)) + placement::kLaunchAndEnd;
     }

@@ -18,6 +18,13 @@
 
 namespace muster::core {
 
+namespace {
+
+// Looks for runs to end in a round, at about 2 ms each where there are many.
+constexpr int kMostPreemptionsTried = 4;
+
+}  // namespace
+
 Cluster* Core::Impl::FirstWithRoom(const ClusterSet& fits, size_t* from) {
   // Room only shrinks within a round, so what was passed over once stays so.
   for (; *from < fits.size(); ++*from) {
@@ -46,7 +53,7 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   int64_t checks = options_.max_fit_checks_per_round;
   RefitSome(&checks);
   checks = options_.max_fit_checks_per_round;
-  KeepRoom(now);
+  KeepRoom(step);
   const bool has_unblocked = UnblockSome(now, &checks);
 
   std::priority_queue<Contender, std::vector<Contender>, std::greater<>> contenders;
@@ -69,6 +76,7 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   int assigned = ResendRuns(options_.max_assignments_per_round, step);
   checks = options_.max_fit_checks_per_round;
   placement::Choices choices(now);
+  int preemptions = kMostPreemptionsTried;
   while (!contenders.empty() && assigned < options_.max_assignments_per_round && checks > 0) {
     const Contender next = contenders.top();
     contenders.pop();
@@ -82,7 +90,14 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
       contend(project, list, from);
       continue;
     }
-    const auto choice = choices.Best(*group, list->first_turn(), project->lane->fits, &checks);
+    const Turn turn = list->first_turn();
+    const auto choice = choices.Best(*group, turn, project->lane->fits, &checks);
+    const bool may_start = choice && (choice->estimate.has_room || choice->estimate.is_kept);
+    if (!may_start && PreemptForNext(*group, turn, &preemptions, step)) {
+      choices.Forget(*group);
+      contend(project, list, from);
+      continue;
+    }
     if (!choice) {
       // Those that were blocked before have no place now either.
       if (group->queue->is_blocked) continue;

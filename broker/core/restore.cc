@@ -68,7 +68,8 @@ void Core::Impl::RestoreJobs(std::vector<Requirements> requirements,
         RestoreGroup(user, &requirements[saved.requirements], &groups[saved.requirements]);
     job.group = group->id;
     ++group->jobs;
-    if (saved.withdrawal && job.withdrawn()) withdrawals_.emplace(saved.id, *saved.withdrawal);
+    if (saved.withdrawal && (job.withdrawn() || job.preempted()))
+      withdrawals_.emplace(saved.id, *saved.withdrawal);
     if (saved.retry_time) retries_.Add(saved.id, absl::ToUnixMicros(*saved.retry_time));
     AwaitAgain(saved);
     jobs_.emplace_hint(jobs_.end(), saved.id, job);

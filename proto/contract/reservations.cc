@@ -30,6 +30,15 @@ std::string RoomReservedRemedy(const v1::StateReason& reason) {
   return "a job with a time limit (--time) that ends before then may start now";
 }
 
+std::string Preempting(const v1::StateReason& reason) {
+  return fmt::format("its run is being ended, because job {} comes first and takes its room",
+                     reason.subject());
+}
+
+std::string PreemptedFor(uint64_t job, int32_t priority) {
+  return fmt::format("job {} of priority {} takes its room", job, priority);
+}
+
 void SayRoomIsKept(v1::StateReason* reason) {
   AddToSentence("room that comes free there is kept for this job", reason);
 }

@@ -2,6 +2,7 @@
 #ifndef MUSTER_PROTO_CONTRACT_RESERVATIONS_H_
 #define MUSTER_PROTO_CONTRACT_RESERVATIONS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "muster/v1/facts.pb.h"
@@ -12,6 +13,11 @@ namespace muster::contract {
 // `until` the time at which that one has room at the latest, if it is known.
 std::string RoomReserved(const v1::StateReason& reason);
 std::string RoomReservedRemedy(const v1::StateReason& reason);
+
+// The sentence of WITHDRAWING where `subject` is the job that takes the room.
+std::string Preempting(const v1::StateReason& reason);
+// The evidence of the step that asks for it.
+std::string PreemptedFor(uint64_t job, int32_t priority);
 
 // Says of the job that the room is kept for that it is, behind the sentence, which has to be there.
 void SayRoomIsKept(v1::StateReason* reason);

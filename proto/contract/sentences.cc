@@ -172,6 +172,9 @@ std::string SentenceOf(const v1::StateReason& reason) {
       return PoolUnavailable(reason);
     case v1::STATE_REASON_CODE_ROOM_RESERVED:
       return RoomReserved(reason);
+    case v1::STATE_REASON_CODE_WITHDRAWING:
+      if (!reason.subject().empty()) return Preempting(reason);
+      break;
     case v1::STATE_REASON_CODE_CANNOT_START:
       return CannotStart(reason);
     case v1::STATE_REASON_CODE_JOB_DEPENDENCY:

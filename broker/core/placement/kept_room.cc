@@ -8,7 +8,7 @@
 namespace muster::core::placement {
 namespace {
 
-// Where the memory of nodes is not known, it decides nothing.
+// Memory decides nothing where that of the nodes is not known.
 Amounts Known(Amounts amounts, const KeptRoom& kept) {
   if (kept.usable.memory_bytes == 0) amounts.memory_bytes = 0;
   return amounts;

@@ -1,8 +1,8 @@
 // The room of a pool that is kept for one job, which has waited long and which others would
 // otherwise pass again and again.
 //
-// Jobs of a higher priority come first in any case. Of the others one may start there only if it
-// ends before the kept job is expected to start, or leaves enough for it. The expected start is
+// Jobs of a higher priority come first in any case. Others may start there only if they
+// end before the kept job is expected to start, or leave enough for it. The expected start is
 // known as long as the runs in the way have time limits. It is then the latest one, so that runs
 // that end in time delay nothing.
 //

@@ -20,6 +20,7 @@ v1::JobSpec SpecOf(const WorldJob& job) {
   v1::JobSpec spec = Spec();
   spec.set_nodes(job.nodes);
   spec.set_priority(job.priority);
+  spec.set_preemptible(job.is_preemptible);
   spec.mutable_resources()->set_cpu_millis(job.cpus * 1000);
   if (job.limit) spec.mutable_time_limit()->set_seconds(absl::ToInt64Seconds(*job.limit));
   if (!job.cluster.empty()) spec.mutable_placement()->add_clusters(job.cluster);
@@ -28,7 +29,7 @@ v1::JobSpec SpecOf(const WorldJob& job) {
 
 }  // namespace
 
-SmallWorld::SmallWorld(const Options& options, std::vector<WorldCluster> clusters,
+SmallFleet::SmallFleet(const Options& options, std::vector<WorldCluster> clusters,
                        std::vector<WorldJob> jobs)
     : jobs_(std::move(jobs)) {
   for (WorldCluster& cluster : clusters) places_.push_back({.is = std::move(cluster)});
@@ -41,7 +42,7 @@ SmallWorld::SmallWorld(const Options& options, std::vector<WorldCluster> cluster
   core_ = std::make_unique<Core>(quiet, std::move(restored));
 }
 
-void SmallWorld::Connect() {
+void SmallFleet::Connect() {
   for (size_t i = 0; i < places_.size(); ++i) {
     agent::v1::AgentHello hello = Hello(places_[i].is.name);
     hello.set_kind(v1::CLUSTER_KIND_MACHINES);
@@ -52,7 +53,7 @@ void SmallWorld::Connect() {
   }
 }
 
-void SmallWorld::Submit(size_t index) {
+void SmallFleet::Submit(size_t index) {
   core::Submit submit;
   submit.ticket = index + 1;
   submit.user = "alice";
@@ -60,13 +61,13 @@ void SmallWorld::Submit(size_t index) {
   Tell(std::move(submit));
 }
 
-void SmallWorld::Tell(Input input) {
+void SmallFleet::Tell(Input input) {
   Output out;
   core_->Handle(std::move(input), Now(), &out);
   Take(out);
 }
 
-void SmallWorld::Take(const Output& out) {
+void SmallFleet::Take(const Output& out) {
   for (const Effect& effect : out.effects) {
     if (const auto* reply = std::get_if<SubmitReply>(&effect)) {
       const auto* accepted = std::get_if<v1::SubmitJobsResponse>(&reply->result);
@@ -74,9 +75,14 @@ void SmallWorld::Take(const Output& out) {
       index_.emplace(accepted->responses(0).job_id(), reply->ticket - 1);
     }
     if (const auto* sent = std::get_if<SendAssignments>(&effect)) Assign(*sent);
+    if (const auto* told = std::get_if<SendToAgent>(&effect)) {
+      const auto& keys = told->message.cancellations().run_keys();
+      to_end_.insert(keys.begin(), keys.end());
+    }
     if (std::holds_alternative<CloseAgent>(effect)) Fail("an agent is refused");
   }
   for (const Change& change : out.changes) {
+    if (const auto* asked = std::get_if<PutWithdrawal>(&change)) NotePreemption(*asked);
     const auto* step = std::get_if<AppendTransition>(&change);
     if (step == nullptr) continue;
     history_.push_back(fmt::format("{} job {} is {}", absl::ToDoubleSeconds(now_), step->job,
@@ -84,7 +90,7 @@ void SmallWorld::Take(const Output& out) {
   }
 }
 
-void SmallWorld::Assign(const SendAssignments& sent) {
+void SmallFleet::Assign(const SendAssignments& sent) {
   Place& place = places_[sent.session - 1];
   for (const agent::v1::Assignment& assignment : sent.assignments) {
     const uint64_t id = assignment.job_id();
@@ -103,13 +109,17 @@ void SmallWorld::Assign(const SendAssignments& sent) {
   }
 }
 
-void SmallWorld::Report(Place* place, const Run& run, v1::RunState state) {
+void SmallFleet::Report(Place* place, const Run& run, v1::RunState state) {
   agent::v1::RunEvent event = Event(++place->sequence, run.key, state);
   SetTimestamp(Now(), event.mutable_evidence()->mutable_observed_at());
   if (state == v1::RUN_STATE_PENDING)
     event.mutable_state_reason()->set_code(v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES);
-  if (state == v1::RUN_STATE_RUNNING) SetTimestamp(Now(), event.mutable_start_time());
-  if (state == v1::RUN_STATE_SUCCEEDED) {
+  if (state == v1::RUN_STATE_RUNNING) {
+    SetTimestamp(Now(), event.mutable_start_time());
+    // Clusters of several nodes do not say where their runs are, so that none is preempted there.
+    if (place->is.nodes == 1) event.add_nodes("n0");
+  }
+  if (state == v1::RUN_STATE_SUCCEEDED || state == v1::RUN_STATE_CANCELED) {
     SetTimestamp(Now(), event.mutable_end_time());
     event.set_logs_complete(true);
   }
@@ -119,7 +129,7 @@ void SmallWorld::Report(Place* place, const Run& run, v1::RunState state) {
   Tell(std::move(report));
 }
 
-void SmallWorld::EndRuns() {
+void SmallFleet::EndRuns() {
   for (Place& place : places_) {
     for (size_t i = 0; i < place.runs.size();) {
       if (!place.runs[i].is_running || place.runs[i].end > now_) {
@@ -136,7 +146,38 @@ void SmallWorld::EndRuns() {
   }
 }
 
-bool SmallWorld::StartRuns(Place* place) {
+void SmallFleet::NotePreemption(const PutWithdrawal& change) {
+  if (!change.withdrawal || change.withdrawal->cause() != v1::WITHDRAWAL_CAUSE_PREEMPTION) return;
+  const WorldJob& job = JobOf(change.job);
+  const WorldJob& other = JobOf(change.withdrawal->for_job());
+  ++preempted_;
+  if (!job.is_preemptible) Fail(fmt::format("job {} is not preemptible", change.job));
+  if (other.priority <= job.priority || other.is_preemptible)
+    Fail(fmt::format("job {} ends for one that does not come first", change.job));
+  if (++preemptions_[change.job] > 5) Fail(fmt::format("job {} ends for ever", change.job));
+}
+
+bool SmallFleet::EndAsked() {
+  bool any = false;
+  for (Place& place : places_) {
+    for (size_t i = 0; i < place.runs.size();) {
+      if (!to_end_.contains(place.runs[i].key)) {
+        ++i;
+        continue;
+      }
+      const Run run = place.runs[i];
+      place.runs.erase(place.runs.begin() + static_cast<ptrdiff_t>(i));
+      if (run.is_running) place.taken -= CoresOf(JobOf(run.job));
+      placed_.erase(run.job);
+      Report(&place, run, v1::RUN_STATE_CANCELED);
+      any = true;
+    }
+  }
+  to_end_.clear();
+  return any;
+}
+
+bool SmallFleet::StartRuns(Place* place) {
   std::sort(place->runs.begin(), place->runs.end(), [this](const Run& a, const Run& b) {
     return std::tuple(-JobOf(a.job).priority, a.job) < std::tuple(-JobOf(b.job).priority, b.job);
   });
@@ -147,7 +188,7 @@ bool SmallWorld::StartRuns(Place* place) {
     if (run.is_running) continue;
     const WorldJob& job = JobOf(run.job);
     const bool fits = place->taken + CoresOf(job) <= place->is.nodes * place->is.cpus;
-    // What waits keeps to the order; what has just come may start at once.
+    // Runs that wait keep to the order; one that has just come may start at once.
     if (!fits || (is_blocked && run.is_told)) {
       is_blocked = true;
       if (!run.is_told) {
@@ -176,21 +217,22 @@ bool SmallWorld::StartRuns(Place* place) {
   return any;
 }
 
-void SmallWorld::Settle() {
+void SmallFleet::Settle() {
   for (bool more = true; more && wrong_.empty();) {
     Output out;
     more = core_->PlaceJobs(Now(), &out);
     Take(out);
     LookAtKept();
+    more |= EndAsked();
     for (Place& place : places_) more |= StartRuns(&place);
     if (const absl::Status status = core_->CheckInvariants(); !status.ok())
       Fail(std::string(status.message()));
   }
 }
 
-void SmallWorld::LookAtKept() {
+void SmallFleet::LookAtKept() {
   for (const ShownCluster& shown : core_->TakeShownClusters(Now())) {
-    // What is kept no longer is promised no longer, as for one of a higher priority.
+    // Room that is kept no longer is promised no longer, as for one of a higher priority.
     for (const uint64_t job : std::exchange(kept_on_[shown.name], {})) {
       const auto& all = shown.view->load.kept;
       if (std::none_of(all.begin(), all.end(), [job](const auto& one) { return one.job == job; }))
@@ -209,7 +251,7 @@ void SmallWorld::LookAtKept() {
   }
 }
 
-absl::Duration SmallWorld::NextTime() const {
+absl::Duration SmallFleet::NextTime() const {
   absl::Duration next = now_ + kTick;
   if (next_arrival_ < jobs_.size()) next = std::min(next, jobs_[next_arrival_].arrival);
   for (const Place& place : places_) {
@@ -220,7 +262,7 @@ absl::Duration SmallWorld::NextTime() const {
   return next;
 }
 
-std::string SmallWorld::RunAll(absl::Duration at_most) {
+std::string SmallFleet::RunAll(absl::Duration at_most) {
   Connect();
   while (wrong_.empty() && ended_.size() < jobs_.size()) {
     if (now_ > at_most)

@@ -25,6 +25,7 @@ struct WorldJob {
   std::optional<absl::Duration> limit = {};
   absl::Duration run_time;  // at most the limit
   int32_t priority = 0;
+  bool is_preemptible = false;
   std::string cluster = {};  // the only one that may have it; empty: any
 };
 
@@ -34,9 +35,9 @@ struct WorldCluster {
   uint64_t cpus = 8;  // of each node
 };
 
-class SmallWorld {
+class SmallFleet {
  public:
-  SmallWorld(const Options& options, std::vector<WorldCluster> clusters,
+  SmallFleet(const Options& options, std::vector<WorldCluster> clusters,
              std::vector<WorldJob> jobs);
 
   // Goes on until all jobs have ended, or for as long. Returns what went wrong first; empty:
@@ -44,6 +45,7 @@ class SmallWorld {
   std::string RunAll(absl::Duration at_most);
 
   // ---- what was seen
+  int preempted() const { return preempted_; }  // runs that ended for another job
   int kept() const { return static_cast<int>(kept_jobs_.size()); }  // jobs for which room was
   // The time that the job with the most cores has waited.
   absl::Duration WaitOfLargest() const { return wait_of_largest_; }
@@ -79,7 +81,10 @@ class SmallWorld {
   void Take(const Output& out);
   void Report(Place* place, const Run& run, v1::RunState state);
   void Assign(const SendAssignments& sent);
+  void NotePreemption(const PutWithdrawal& change);
   void EndRuns();
+  // Ends what the core wants to be ended. Returns whether there was anything.
+  bool EndAsked();
   bool StartRuns(Place* place);
   void Settle();
   // Looks at what is kept, and whether those for whom it was have started in time.
@@ -94,6 +99,9 @@ class SmallWorld {
   std::map<uint64_t, size_t> index_;         // of jobs, by number
   std::set<uint64_t> ended_, placed_;        // jobs; placed: have a run that has not ended
   std::map<uint64_t, absl::Time> start_by_;  // the earliest start that was expected of a kept job
+  std::set<std::string> to_end_;             // run keys
+  std::map<uint64_t, int> preemptions_;      // by job
+  int preempted_ = 0;
   std::set<uint64_t> kept_jobs_;
   std::map<std::string, std::set<uint64_t>> kept_on_;  // by cluster, as seen last
   uint64_t largest_ = 0;                               // cores

@@ -1,4 +1,4 @@
-// What must hold in every small world: random clusters, jobs and times.
+// Some things hold in every small world: random clusters, jobs and times.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace muster::core {
 namespace {
 
-constexpr uint64_t kWorlds = 100;
+constexpr uint64_t kWorlds = 300;
 
 class Maker {
  public:
@@ -22,7 +22,7 @@ class Maker {
     const uint64_t count = Below(2) + 1;
     for (uint64_t i = 0; i < count; ++i) {
       clusters.push_back({.name = std::string(1, static_cast<char>('a' + i)),
-                          .nodes = static_cast<uint32_t>(1 + Below(3)),
+                          .nodes = static_cast<uint32_t>(Below(2) == 0 ? 1 : 2 + Below(2)),
                           .cpus = 4 + Below(5)});
     }
     return clusters;
@@ -41,6 +41,7 @@ class Maker {
       job.run_time = absl::Seconds(static_cast<int64_t>(10 + Below(600)));
       if (Below(4) != 0) job.limit = job.run_time + absl::Seconds(static_cast<int64_t>(Below(200)));
       if (Below(8) == 0) job.priority = 5;
+      job.is_preemptible = Below(2) == 0;
       jobs.push_back(job);
     }
     return jobs;
@@ -62,11 +63,11 @@ Options QuickOptions(uint64_t seed) {
 }
 
 TEST(SmallWorlds, NobodyIsPlacedTwiceOrDelayedByThoseWhoPass) {
-  int kept = 0;
+  int kept = 0, preempted = 0;
   for (uint64_t seed = 1; seed <= kWorlds; ++seed) {
     Maker maker(seed);
     const auto clusters = maker.Clusters();
-    SmallWorld world(QuickOptions(seed), clusters, maker.Jobs(clusters));
+    SmallFleet world(QuickOptions(seed), clusters, maker.Jobs(clusters));
     const std::string wrong = world.RunAll(absl::Hours(12));
     std::string history;
     if (!wrong.empty()) {
@@ -74,8 +75,10 @@ TEST(SmallWorlds, NobodyIsPlacedTwiceOrDelayedByThoseWhoPass) {
     }
     ASSERT_EQ(wrong, "") << "world " << seed << "\n" << history;
     kept += world.kept();
+    preempted += world.preempted();
   }
   EXPECT_GT(kept, static_cast<int>(kWorlds)) << "room is hardly ever kept";
+  EXPECT_GT(preempted, static_cast<int>(kWorlds) / 20) << "hardly anything is preempted";
 }
 
 TEST(SmallWorlds, TheSameComesOfTheSame) {
@@ -84,7 +87,7 @@ TEST(SmallWorlds, TheSameComesOfTheSame) {
     for (int again = 0; again < 2; ++again) {
       Maker maker(seed);
       const auto clusters = maker.Clusters();
-      SmallWorld world(QuickOptions(seed), clusters, maker.Jobs(clusters));
+      SmallFleet world(QuickOptions(seed), clusters, maker.Jobs(clusters));
       ASSERT_EQ(world.RunAll(absl::Hours(12)), "");
       if (again == 0) first = world.history();
       EXPECT_EQ(world.history(), first);
@@ -99,7 +102,7 @@ TEST(SmallWorlds, ALargeJobStartsInAStreamOfSmallOnes) {
     jobs.push_back({.arrival = absl::Seconds(10 * i), .cpus = 2, .run_time = absl::Seconds(45)});
   }
   jobs.push_back({.arrival = absl::Seconds(301), .cpus = 8, .run_time = absl::Minutes(1)});
-  SmallWorld world(QuickOptions(1), {{.name = "a", .nodes = 1, .cpus = 8}}, jobs);
+  SmallFleet world(QuickOptions(1), {{.name = "a", .nodes = 1, .cpus = 8}}, jobs);
   ASSERT_EQ(world.RunAll(absl::Hours(12)), "");
   EXPECT_GE(world.kept(), 1);
   EXPECT_LT(world.WaitOfLargest(), absl::Minutes(5));
