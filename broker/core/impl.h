@@ -399,6 +399,8 @@ class Core::Impl {
   void Open(Cluster* cluster);
   // True if one of the clusters has a place to wait at.
   static bool HasPlaceToWait(const ClusterSet& fits, absl::Time now);
+  // True if the first job of the list may have one: some that there is has no job that comes first.
+  bool MayWait(const Lane& lane, const ProjectQueue::List& blocked, absl::Time now) const;
   // Goes on with the pass over blocked queues until the budget is used up. Returns whether all have
   // been looked at since clusters have been opened.
   bool UnblockSome(absl::Time now, int64_t* budget);

@@ -69,7 +69,8 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
     const bool has_place = HasPlaceToWait(lane->fits, now);
     for (auto& [name, project] : lane->projects) {
       contend(&project, &project.open, from);
-      if (has_place) contend(&project, &project.blocked, from);
+      if (has_place && MayWait(*lane, project.blocked, now))
+        contend(&project, &project.blocked, from);
     }
   });
   std::map<SessionId, std::vector<agent::v1::Assignment>> assignments;

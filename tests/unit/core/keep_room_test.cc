@@ -211,6 +211,20 @@ TEST_F(KeepRoomTest, AJobThatFoundNoPlaceToWaitIsSentWhereItCanStartFirst) {
   EXPECT_FALSE(Kept("a").has_value());
 }
 
+// Found by seed 159 of the simulation: the place was offered again in each round.
+TEST_F(KeepRoomTest, RoundsEndAlthoughAPlaceToWaitIsKeptFromAJob) {
+  options_.max_fit_checks_per_round = 1;
+  Restart();
+  HalfInUse(0);
+  Pass(a_, options_.keep_room_after + absl::Minutes(1));
+  ASSERT_TRUE(Kept("a").has_value());
+  ASSERT_FALSE(IsPlaced(MustSubmit(Wide(1))));
+  int rounds = 0;
+  Output more;
+  while (rounds < 100 && core_->PlaceJobs(now_, &more)) ++rounds;
+  EXPECT_LT(rounds, 100);
+}
+
 TEST_F(KeepRoomTest, SlurmKeepsItsOwnNodesFree) {
   a_ = Connect(With("a", {.count = 2, .cpus = 8}, v1::CLUSTER_KIND_SLURM));
   Running(a_, Wide(8));
