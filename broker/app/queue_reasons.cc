@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,6 +19,7 @@
 #include "broker/store/store.h"
 #include "contract/place_limits.h"
 #include "contract/quota_reached.h"
+#include "contract/reservations.h"
 #include "contract/sentences.h"
 #include "contract/states.h"
 
@@ -26,6 +28,14 @@ namespace {
 
 bool WaitsForCluster(const v1::Job& job) {
   return job.state() == v1::JOB_STATE_QUEUED && !job.held() && !job.has_retry_time();
+}
+
+// Its cluster, which says why the job waits there, does not know that room is kept for it.
+void TellOfKeptRoom(const core::ClusterViews& clusters, v1::Job* job, AnswerRoom* room) {
+  if (!job->has_state_reason() || !core::IsRoomKept(job->id(), clusters)) return;
+  v1::StateReason reason = job->state_reason();
+  contract::SayRoomIsKept(&reason);
+  room->Put(reason, job);
 }
 
 // Keeps one reason for all jobs that are alike.
@@ -41,18 +51,23 @@ class Reasons {
   void AddTo(v1::Job* job, const v1::JobSpec& spec) {
     if (AddDependency(job, spec)) return;
     // Users differ in what their quotas leave them.
-    std::pair<core::Requirements, std::string> key(core::RequirementsOf(spec), job->user());
+    // Others of its priority do not get what is kept for one job.
+    const uint64_t own = core::IsRoomKept(job->id(), *clusters_) ? job->id() : 0;
+    Key key(core::RequirementsOf(spec), job->user(), {job->priority(), own});
     auto known = reasons_.find(key);
     if (known == reasons_.end()) {
       if (reasons_.size() == kMaxExplained) return;
-      v1::StateReason reason = ReasonOf(key.first, key.second);
+      v1::StateReason reason = ReasonOf(std::get<0>(key), std::get<1>(key), std::get<2>(key));
       known = reasons_.emplace(std::move(key), std::move(reason)).first;
     }
     room_->Put(known->second, job);
   }
 
  private:
-  v1::StateReason ReasonOf(const core::Requirements& requirements, const std::string& user) const {
+  using Key = std::tuple<core::Requirements, std::string, core::Turn>;
+
+  v1::StateReason ReasonOf(const core::Requirements& requirements, const std::string& user,
+                           const core::Turn& turn) const {
     if (const auth::Project* project = projects_->Find(requirements.project)) {
       const auto of_project = uses_.Read(project->name);
       const auto of_user = user.empty() ? nullptr : uses_.Read(project->name, user);
@@ -60,7 +75,7 @@ class Reasons {
           core::WhyOverQuota(requirements, user, project->share, of_project.get(), of_user.get());
       if (reached) return contract::QuotaReason(*reached);
     }
-    return core::WhyQueued(requirements, *clusters_, *projects_->places(), absl::Now());
+    return core::WhyQueued(requirements, turn, *clusters_, *projects_->places(), absl::Now());
   }
 
   // Says which job it waits for, the first of those that depends_on names. False: for none.
@@ -90,7 +105,7 @@ class Reasons {
   const UseBoard& uses_;
   const std::shared_ptr<const auth::ProjectTable> projects_;
   AnswerRoom* const room_;
-  absl::flat_hash_map<std::pair<core::Requirements, std::string>, v1::StateReason> reasons_;
+  absl::flat_hash_map<Key, v1::StateReason> reasons_;
 };
 
 }  // namespace
@@ -99,7 +114,9 @@ void AddQueueReasons(const Services& services, const store::Scope& scope,
                      const std::vector<v1::Job*>& jobs, AnswerRoom& room, SpecsRead read) {
   std::vector<v1::Job*> waiting, unread;
   std::vector<uint64_t> ids;
+  const std::shared_ptr<const core::ClusterViews> clusters = services.engine->clusters();
   for (v1::Job* const job : jobs) {
+    if (job->state() == v1::JOB_STATE_PENDING) TellOfKeptRoom(*clusters, job, &room);
     if (!WaitsForCluster(*job)) continue;
     waiting.push_back(job);
     if (job->has_spec() && read == SpecsRead::kWhole) continue;

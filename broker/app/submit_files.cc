@@ -106,7 +106,8 @@ SubmitDone WarningOfPlace(const Services& services, const core::Submit& submit, 
        done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> result) {
         if (!result.ok()) return done(std::move(result));
         const v1::StateReason reason =
-            core::WhyQueued(core::RequirementsOf(*spec), *engine->clusters(), *limits, absl::Now());
+            core::WhyQueued(core::RequirementsOf(*spec), {.priority = spec->priority()},
+                            *engine->clusters(), *limits, absl::Now());
         v1::SubmitJobResponse& response = *result->mutable_responses(index);
         if (IsShut(reason) && response.warnings_size() < kMaxWarnings)
           *response.add_warnings() = contract::WaitsForPlace(response.job_id(), reason);

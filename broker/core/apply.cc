@@ -9,7 +9,7 @@ namespace muster::core {
 bool Core::Impl::Apply(uint64_t id, Job& job, const JobChange& change, v1::Transition transition,
                        Step& step) {
   const Standing before = StandingOf(id, job);
-  const bool was_withdrawn = job.withdrawn();
+  const bool was_asked_back = job.withdrawn() || job.preempted();
   if (!job.Apply(change)) {
     ++illegal_transitions_;
     return false;
@@ -20,7 +20,7 @@ bool Core::Impl::Apply(uint64_t id, Job& job, const JobChange& change, v1::Trans
   if (contract::IsTerminal(job.state())) dependencies_.JobEnded(id, job.state());
   Recount(id, job, before);
   Record(step, id, job, std::move(transition));
-  if (was_withdrawn && !job.withdrawn()) DropWithdrawal(id, job, step);
+  if (was_asked_back && !job.withdrawn() && !job.preempted()) DropWithdrawal(id, job, step);
   return true;
 }
 
@@ -53,6 +53,8 @@ void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before) {
       ++standing->cluster->load_version;
       placement::Load& load = standing->cluster->load;
       adds ? load.Add(requirements, standing->phase) : load.Remove(requirements, standing->phase);
+      if (standing->phase == placement::Phase::kRuns)
+        CountPreemptible(job, standing->cluster, adds ? 1 : -1);
     }
   }
   if (before.cluster != nullptr) {

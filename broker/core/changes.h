@@ -188,6 +188,7 @@ using Changes = std::vector<Change>;
 // A job that has not ended, from which the core is restored.
 struct LiveJob {
   uint64_t id = 0;
+  absl::Time create_time;
   uint32_t requirements = 0;  // index into Restored::requirements
   uint32_t user = 0;          // index into Restored::users
   int32_t priority = 0;

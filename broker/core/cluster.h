@@ -72,6 +72,13 @@ struct Cluster {
   // rises with each run that comes, begins or goes.
   placement::Load load;
   uint64_t load_version = 0;
+  // Numbers of runs that run there and whose jobs are preemptible, by priority.
+  std::map<int32_t, uint32_t> preemptible;
+  // Others than Muster decide there which run is next: Slurm, and Kueue.
+  bool has_own_queue = false;
+  // The version of the load that the expected starts in load.kept are right for, and since when.
+  uint64_t kept_version = 0;
+  absl::Time kept_at = absl::InfinitePast();
   // Something may have made room or a place to wait here since the last round of placement.
   bool has_opened = false;
   // The active runs that have not started and that this process has placed, each with its place

@@ -127,8 +127,9 @@ ClustersReply ListForJob(const ListClusters& which, const ClusterViews& clusters
   for (const auto& cluster : clusters) {
     Fit fit;
     if (!CouldTake(*cluster, job, limits, &fit)) continue;
-    const placement::Estimate estimate =
-        placement::MakeEstimate(job, CapacityFor(job, *cluster->saved), cluster->load, which.now);
+    const Turn turn{.priority = which.that_could_take->priority()};
+    const placement::Estimate estimate = placement::MakeEstimate(
+        job, turn, CapacityFor(job, *cluster->saved), cluster->load, which.now);
     const Found::Distance distance = DistanceOf(fit, *cluster);
     found.push_back({.distance = distance,
                      .fit = std::move(fit),
@@ -168,10 +169,10 @@ std::pair<ClusterViews::const_iterator, ClusterViews::const_iterator> Among(
 }  // namespace
 
 placement::Estimate EstimateOn(const ClusterView& cluster, const Requirements& job,
-                               absl::Time now) {
+                               const Turn& turn, absl::Time now) {
   placement::Capacity capacity = CapacityFor(job, *cluster.saved);
   capacity.is_full = cluster.is_full();
-  return placement::MakeEstimate(job, capacity, cluster.load, now);
+  return placement::MakeEstimate(job, turn, capacity, cluster.load, now);
 }
 
 ClustersReply List(const ListClusters& which, const ClusterViews& clusters) {

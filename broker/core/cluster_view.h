@@ -13,6 +13,7 @@
 
 #include "absl/time/time.h"
 #include "broker/core/changes.h"
+#include "broker/core/job_line.h"
 #include "broker/core/placement/estimate.h"
 #include "broker/core/placement/load.h"
 #include "broker/core/requirements.h"
@@ -49,8 +50,9 @@ struct ClusterView {
   const std::string& name() const { return saved->name; }
   bool is_full() const { return active >= saved->max_active_runs; }
 };
-// Estimates the start of such a job there, if it were the next one.
-placement::Estimate EstimateOn(const ClusterView& cluster, const Requirements& job, absl::Time now);
+// Estimates the start of such a job there, if it were the next one. `turn` as in MakeEstimate.
+placement::Estimate EstimateOn(const ClusterView& cluster, const Requirements& job,
+                               const Turn& turn, absl::Time now);
 
 // The clusters in the order of their names.
 using ClusterViews = std::vector<std::shared_ptr<const ClusterView>>;
@@ -94,9 +96,11 @@ std::optional<v1::Cluster> Find(const std::string& name, const ClusterViews& clu
 v1::ClusterKind KindOf(const std::string& name, const ClusterViews& clusters);
 
 // Says why no cluster has taken a job that is QUEUED, is not held and waits for no time, and when
-// it would start on each that could take it, if it were the next one.
-v1::StateReason WhyQueued(const Requirements& job, const ClusterViews& clusters,
+// it would start on each that could take it, if it were the next one. `turn` as in MakeEstimate.
+v1::StateReason WhyQueued(const Requirements& job, const Turn& turn, const ClusterViews& clusters,
                           const contract::PlaceLimits& limits, absl::Time now);
+// True if some cluster keeps room for the job.
+bool IsRoomKept(uint64_t job, const ClusterViews& clusters);
 
 }  // namespace muster::core
 

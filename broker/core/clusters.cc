@@ -42,7 +42,8 @@ bool AreAlike(const ClusterView& a, const ClusterView& b) {
          a.scheduler_observed_at == b.scheduler_observed_at &&
          a.scheduler_error == b.scheduler_error && a.scheduler_calls == b.scheduler_calls &&
          a.cloned_at == b.cloned_at && a.active == b.active && a.held == b.held &&
-         a.full_since == b.full_since && a.load.pools() == b.load.pools();
+         a.full_since == b.full_since && a.load.pools() == b.load.pools() &&
+         a.load.kept == b.load.kept;
 }
 
 }  // namespace

@@ -63,6 +63,9 @@ struct Options {
   // only start there if they wait there, and what waits there obeys no share and no priority of
   // Muster's.
   uint32_t max_waiting_runs_per_pool = 8;
+  // Room is kept for the first job that has waited longer since its submit. Until then what is free
+  // goes to whoever fits, which keeps clusters busy.
+  absl::Duration keep_room_after = absl::Minutes(10);
   // affects performance
   // Bounds what one batch adds to a commit and, because each assignment has a spec, to what is read
   // after it.

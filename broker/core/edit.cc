@@ -31,8 +31,12 @@ void Core::Impl::On(Edit& in, Step& step) {
   Job& job = has_ended ? ended : it->second;
   if (!has_ended && job.priority != in.priority) {
     const bool is_in_line = job.is_queued() && IsReady(in.job, job);
+    const Standing standing = StandingOf(in.job, job);
+    const bool runs = standing.phase == placement::Phase::kRuns;
     if (is_in_line) StepAside(in.job, job);
+    if (runs) CountPreemptible(job, standing.cluster, -1);
     job.priority = static_cast<int16_t>(in.priority);
+    if (runs) CountPreemptible(job, standing.cluster, 1);
     if (is_in_line) LineUp(in.job, job);
   }
   v1::Transition transition;

@@ -105,6 +105,10 @@ void Core::Impl::MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step
     change.event = contract::JobEvent::kComesBack;
     transition.set_kind(v1::TRANSITION_KIND_WITHDRAWN);
   }
+  if (job.preempted() && change.event == contract::JobEvent::kRunIsCanceled) {
+    change.event = contract::JobEvent::kIsPreempted;
+    transition.set_kind(v1::TRANSITION_KIND_PREEMPTED);
+  }
   if (run.has_start_time()) change.start_unix_micros = ToUnixMicros(run.start_time());
   const absl::Time next_run = is_followed ? NextRunTime(job, step) : step.now;
   if (next_run > step.now) change.next_run_unix_micros = absl::ToUnixMicros(next_run);

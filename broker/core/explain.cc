@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "broker/core/timestamps.h"
 #include "contract/lacks.h"
 #include "contract/place_limits.h"
+#include "contract/reservations.h"
 #include "contract/sentences.h"
 
 namespace muster::core {
@@ -30,8 +33,23 @@ v1::StateReason ClusterFull(const ClusterView& cluster) {
   return reason;
 }
 
+// Returns the room that the cluster keeps for the job; null: none.
+const placement::KeptRoom* FindKept(const ClusterView& cluster, uint64_t job) {
+  const auto& kept = cluster.load.kept;
+  const auto found = std::find_if(kept.begin(), kept.end(),
+                                  [job](const auto& one) { return job != 0 && one.job == job; });
+  return found == kept.end() ? nullptr : &*found;
+}
+
+v1::StateReason RoomReserved(const ClusterView& cluster, uint64_t job) {
+  const placement::KeptRoom* const kept = FindKept(cluster, job);
+  contract::ReasonParts parts{.subject = fmt::format("{}", job), .cluster = cluster.name()};
+  if (kept->start != absl::InfiniteFuture()) parts.until = kept->start;
+  return contract::MakeReason(v1::STATE_REASON_CODE_ROOM_RESERVED, parts);
+}
+
 // Says why a cluster that may fit does not have the job yet.
-Obstacle WhyNot(const Requirements& job, const ClusterView& cluster,
+Obstacle WhyNot(const Requirements& job, const Turn& turn, const ClusterView& cluster,
                 const contract::PlaceLimits& limits, absl::Time now) {
   const Fit fit = CheckFit(job, *cluster.saved, limits);
   const int near = static_cast<int>(fit.verdict);
@@ -43,13 +61,19 @@ Obstacle WhyNot(const Requirements& job, const ClusterView& cluster,
                                        {.cluster = cluster.name(), .since = cluster.last_heard})};
   }
   const bool is_full = cluster.is_full();
-  const placement::Estimate estimate = EstimateOn(cluster, job, now);
+  const placement::Estimate estimate = EstimateOn(cluster, job, turn, now);
   Obstacle obstacle{near + (is_full ? 1 : estimate.may_go ? 3 : 2), {}};
-  obstacle.reason =
-      is_full ? ClusterFull(cluster)
-              : contract::MakeReason(estimate.may_go ? v1::STATE_REASON_CODE_ABOUT_TO_BE_PLACED
-                                                     : v1::STATE_REASON_CODE_CLUSTER_BUSY,
-                                     {.cluster = cluster.name()});
+  if (is_full) {
+    obstacle.reason = ClusterFull(cluster);
+  } else if (estimate.kept_for != 0) {
+    obstacle.reason = RoomReserved(cluster, estimate.kept_for);
+  } else {
+    obstacle.reason =
+        contract::MakeReason(estimate.may_go ? v1::STATE_REASON_CODE_ABOUT_TO_BE_PLACED
+                                             : v1::STATE_REASON_CODE_CLUSTER_BUSY,
+                             {.cluster = cluster.name()});
+  }
+  if (FindKept(cluster, turn.job) != nullptr) contract::SayRoomIsKept(&obstacle.reason);
   if (auto shown = placement::ToShow(estimate, cluster.load, now))
     *obstacle.reason.mutable_start_estimate() = *std::move(shown);
   return obstacle;
@@ -57,12 +81,17 @@ Obstacle WhyNot(const Requirements& job, const ClusterView& cluster,
 
 }  // namespace
 
-v1::StateReason WhyQueued(const Requirements& job, const ClusterViews& clusters,
+bool IsRoomKept(uint64_t job, const ClusterViews& clusters) {
+  return std::any_of(clusters.begin(), clusters.end(),
+                     [job](const auto& one) { return FindKept(*one, job) != nullptr; });
+}
+
+v1::StateReason WhyQueued(const Requirements& job, const Turn& turn, const ClusterViews& clusters,
                           const contract::PlaceLimits& limits, absl::Time now) {
   if (clusters.empty()) return contract::MakeReason(v1::STATE_REASON_CODE_NO_CLUSTERS);
   std::vector<Obstacle> obstacles;
   for (const auto& cluster : clusters) {
-    Obstacle obstacle = WhyNot(job, *cluster, limits, now);
+    Obstacle obstacle = WhyNot(job, turn, *cluster, limits, now);
     if (obstacle.near != static_cast<int>(Fit::Verdict::kNotNamed))
       obstacles.push_back(std::move(obstacle));
   }

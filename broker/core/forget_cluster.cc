@@ -35,6 +35,7 @@ void Core::Impl::DropForgotten() {
     const ClusterIndex index = leaving_.front()->index;
     std::erase(unblocking_.opened, leaving_.front());
     std::erase(unblocking_.clusters, leaving_.front());
+    std::erase(keeping_, leaving_.front());
     clusters_[index].reset();
     free_indexes_.push_back(index);
   }

@@ -28,6 +28,7 @@
 #include "broker/core/request_memory.h"
 #include "broker/core/retry_queue.h"
 #include "broker/core/run_usage.h"
+#include "broker/core/submit_times.h"
 #include "broker/core/waiting_tree.h"
 #include "contract/place_limits.h"
 #include "contract/refusals.h"
@@ -219,12 +220,12 @@ class Core::Impl {
   void MoveToRoom(Step& step);
   // Returns a cluster that has room for the job, and takes runs; null: none has. Not one of
   // `taken`.
-  Cluster* FindRoomFor(const Job& job, absl::Time now,
+  Cluster* FindRoomFor(uint64_t id, const Job& job, absl::Time now,
                        const absl::flat_hash_set<Cluster*>& taken) const;
 
   // ---- retry.cc
-  // The number of its runs that count for its rule: those that neither came back nor were given up
-  // with their clusters.
+  // The number of its runs that count for its rule: those that neither came back, nor were
+  // preempted, nor were given up with their clusters.
   static uint32_t CountedRuns(const Job& job) {
     return uint32_t{job.runs()} - job.returned() - job.fail_overs();
   }
@@ -347,11 +348,62 @@ class Core::Impl {
   // Returns the first cluster that takes runs, from the place `from` on, which it moves there.
   static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
 
+  // ---- keep_room.cc
+  // Brings the room that is kept for jobs up to now: drops what is over, and looks for jobs that
+  // have waited long.
+  void KeepRoom(Step& step);
+  // True if the job still waits for the room.
+  bool WaitsForKept(const Cluster& cluster, const placement::KeptRoom& kept) const;
+  void DropKeptThatIsOver();
+  // Returns the first in the order of those that have waited so long since their submit: runs on
+  // clusters without a queue of their own, and jobs here.
+  struct LongWait;
+  std::vector<LongWait> FindWaits(absl::Time now, absl::Duration at_least) const;
+  void FindWaitsOn(Cluster* cluster, absl::Time now, absl::Duration at_least,
+                   std::vector<LongWait>* found) const;
+  // Keeps room for the job where it is expected first, if a place may keep some for it.
+  void KeepRoomFor(const LongWait& wait, absl::Time now);
+  // Returns the room that the cluster would keep for such a job; nothing: it keeps none, or keeps
+  // it for one that comes first.
+  std::optional<placement::KeptRoom> RoomToKeep(const Cluster& cluster, const LongWait& wait,
+                                                absl::Time now) const;
+  void ExpectStart(const Cluster& cluster, const Requirements& job, absl::Time now,
+                   placement::KeptRoom* kept) const;
+  // Puts it in place of what is kept in the same pool.
+  void Keep(Cluster* cluster, placement::KeptRoom kept, absl::Time now);
+  void KeptChanged(Cluster* cluster);
+  // A run has been assigned to the cluster.
+  void NoteBesideKept(Cluster* cluster, uint64_t id, const Job& job, absl::Time now);
+  absl::Status CheckKept() const;
+
+  // ---- preempt.cc
+  // True if the run of the job may end for one of that priority.
+  bool MayBePreempted(uint64_t id, const Job& job, int32_t priority) const;
+  // True if something there could end for the job.
+  bool CanPreemptIn(const Cluster& cluster, const LongWait& wait) const;
+  // Returns the jobs whose runs would have to end so that the job finds its nodes there; nothing:
+  // that would not be enough.
+  std::optional<std::vector<uint64_t>> FindRunsToEnd(const Cluster& cluster,
+                                                     const LongWait& wait) const;
+  // Ends the fewest runs of one cluster, and keeps the room for the job. False: there are none
+  // whose end would be enough.
+  bool PreemptFor(const LongWait& wait, Step& step);
+  // Does so for a job that is next and that no cluster has room for. Takes a look from `left`.
+  bool PreemptForNext(const Group& group, const Turn& turn, int* left, Step& step);
+  void PreemptForThoseWhoWait(Step& step);
+  // Keeps the room of runs that are being ended for the jobs that they end for, after a restart.
+  void KeepRoomForPreemptors(absl::Time now);
+  void Preempt(uint64_t id, Job& job, const Turn& by, Step& step);
+  // The job's run begins to run there, or does so no longer.
+  void CountPreemptible(const Job& job, Cluster* cluster, int difference);
+
   // ---- unblock.cc
   // Something there has ended, begun or changed, so that it may have room, or a place to wait.
   void Open(Cluster* cluster);
   // True if one of the clusters has a place to wait at.
   static bool HasPlaceToWait(const ClusterSet& fits, absl::Time now);
+  // True if the first job of the list may have one: some that there is has no job that comes first.
+  bool MayWait(const Lane& lane, const ProjectQueue::List& blocked, absl::Time now) const;
   // Goes on with the pass over blocked queues until the budget is used up. Returns whether all have
   // been looked at since clusters have been opened.
   bool UnblockSome(absl::Time now, int64_t* budget);
@@ -404,6 +456,9 @@ class Core::Impl {
     std::optional<placement::RoomNeed> last;  // the last class that it has seen; nothing: no pass
   };
   Unblocking unblocking_;
+  SubmitTimes submit_times_;
+  std::vector<Cluster*> keeping_;  // clusters that keep room for jobs
+  absl::Time looked_for_long_waits_ = absl::InfinitePast();
   RequestMemory requests_;
   // The job_sequence of ended jobs that were edited lately, deleted jobs among them. Until the
   // readers of the store see an edit, only this tells that another edit, decided before, is out of

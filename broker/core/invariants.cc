@@ -109,8 +109,9 @@ absl::Status Core::Impl::CheckInvariants() const {
       return Wrong("job {} is in another state than its run", id);
     }
   }
-  const auto withdrawn = std::count_if(jobs_.begin(), jobs_.end(),
-                                       [](const auto& each) { return each.second.withdrawn(); });
+  const auto withdrawn = std::count_if(jobs_.begin(), jobs_.end(), [](const auto& each) {
+    return each.second.withdrawn() || each.second.preempted();
+  });
   if (static_cast<size_t>(withdrawn) != withdrawals_.size())
     return Wrong("{} runs are to come back, {} are known", withdrawn, withdrawals_.size());
   uint64_t running = 0;
@@ -137,6 +138,7 @@ absl::Status Core::Impl::CheckInvariants() const {
     running += on_cluster;
   }
   if (absl::Status status = CheckLoads(); !status.ok()) return status;
+  if (absl::Status status = CheckKept(); !status.ok()) return status;
   if (running != active) return Wrong("{} runs are active for {} active jobs", running, active);
   if (queued != queued_) return Wrong("{} jobs are queued, counted {}", queued, queued_);
   if (absl::Status status = CheckWaiting(in_line, by_group); !status.ok()) return status;

@@ -8,8 +8,13 @@ namespace {
 using contract::JobEvent;
 using contract::JobStage;
 
+bool IsPreemption(const LiveJob& stored) {
+  return stored.withdrawal && stored.withdrawal->cause() == v1::WITHDRAWAL_CAUSE_PREEMPTION;
+}
+
 JobStage PendingStage(const LiveJob& stored) {
   if (stored.cancel_requested) return JobStage::kPendingCanceling;
+  if (IsPreemption(stored)) return JobStage::kPendingPreempted;
   if (stored.withdrawal) {
     return stored.hold == HoldState::kHeld ? JobStage::kPendingHeldWithdrawn
                                            : JobStage::kPendingWithdrawn;
@@ -27,9 +32,11 @@ JobStage StageOf(const LiveJob& stored) {
       return PendingStage(stored);
     case v1::JOB_STATE_RUNNING:
       if (stored.cancel_requested) return JobStage::kRunningCanceling;
+      if (IsPreemption(stored)) return JobStage::kRunningPreempted;
       return has_hold ? JobStage::kRunningReleased : JobStage::kRunning;
     case v1::JOB_STATE_SUSPENDED:
       if (stored.cancel_requested) return JobStage::kSuspendedCanceling;
+      if (IsPreemption(stored)) return JobStage::kSuspendedPreempted;
       return has_hold ? JobStage::kSuspendedReleased : JobStage::kSuspended;
     case v1::JOB_STATE_SUCCEEDED:
       return stored.cancel_requested ? JobStage::kSucceededBeforeCancel : JobStage::kSucceeded;
@@ -65,7 +72,7 @@ bool Job::Apply(const JobChange& change) {
   }
   if (change.event == JobEvent::kFailOver) ++fail_overs_;
   if (is_queued()) cluster_ = 0;
-  if (change.event == JobEvent::kComesBack) ++returned_;
+  if (change.event == JobEvent::kComesBack || change.event == JobEvent::kIsPreempted) ++returned_;
   if (change.start_unix_micros && !has_started_) {
     start_unix_micros_ = *change.start_unix_micros;
     has_started_ = true;

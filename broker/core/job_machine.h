@@ -61,6 +61,7 @@ class Job {
   bool held() const { return contract::IsHeld(stage_); }
   bool released() const { return contract::IsReleased(stage_); }
   bool withdrawn() const { return contract::IsWithdrawn(stage_); }
+  bool preempted() const { return contract::IsPreempted(stage_); }
   bool is_queued() const { return state() == v1::JOB_STATE_QUEUED; }
   bool is_on_cluster() const;
   // The hold as it is stored.
@@ -69,7 +70,7 @@ class Job {
   uint16_t runs() const { return runs_; }          // number of the latest run
   // Returns the number of its runs that were given up with their clusters.
   uint8_t fail_overs() const { return fail_overs_; }
-  // The number of runs that came back before they began. No retry counts them.
+  // The number of runs that came back before they began, or were preempted. No retry counts them.
   uint16_t returned() const { return returned_; }
   // Returns the cluster of the latest run. 0: there is none, or the job waits for the next one.
   ClusterIndex cluster() const { return cluster_; }

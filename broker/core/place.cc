@@ -6,6 +6,7 @@
 // is blocked, and is looked at again when something ends on a cluster of its lane (unblock.cc). A
 // cluster without room still has a few places to wait at; these go to the first jobs in their
 // order, whatever they need, so that the scheduler there can keep nodes free for a large one.
+// For one that has waited long, room is kept (keep_room.cc).
 #include <queue>
 #include <utility>
 
@@ -16,6 +17,13 @@
 #include "contract/sentences.h"
 
 namespace muster::core {
+
+namespace {
+
+// Looks for runs to end in a round, at about 2 ms each where there are many.
+constexpr int kMostPreemptionsTried = 4;
+
+}  // namespace
 
 Cluster* Core::Impl::FirstWithRoom(const ClusterSet& fits, size_t* from) {
   // Room only shrinks within a round, so what was passed over once stays so.
@@ -45,6 +53,7 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   int64_t checks = options_.max_fit_checks_per_round;
   RefitSome(&checks);
   checks = options_.max_fit_checks_per_round;
+  KeepRoom(step);
   const bool has_unblocked = UnblockSome(now, &checks);
 
   std::priority_queue<Contender, std::vector<Contender>, std::greater<>> contenders;
@@ -60,13 +69,15 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
     const bool has_place = HasPlaceToWait(lane->fits, now);
     for (auto& [name, project] : lane->projects) {
       contend(&project, &project.open, from);
-      if (has_place) contend(&project, &project.blocked, from);
+      if (has_place && MayWait(*lane, project.blocked, now))
+        contend(&project, &project.blocked, from);
     }
   });
   std::map<SessionId, std::vector<agent::v1::Assignment>> assignments;
   int assigned = ResendRuns(options_.max_assignments_per_round, step);
   checks = options_.max_fit_checks_per_round;
   placement::Choices choices(now);
+  int preemptions = kMostPreemptionsTried;
   while (!contenders.empty() && assigned < options_.max_assignments_per_round && checks > 0) {
     const Contender next = contenders.top();
     contenders.pop();
@@ -80,7 +91,14 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
       contend(project, list, from);
       continue;
     }
-    const auto choice = choices.Best(*group, project->lane->fits, &checks);
+    const Turn turn = list->first_turn();
+    const auto choice = choices.Best(*group, turn, project->lane->fits, &checks);
+    const bool may_start = choice && (choice->estimate.has_room || choice->estimate.is_kept);
+    if (!may_start && PreemptForNext(*group, turn, &preemptions, step)) {
+      choices.Forget(*group);
+      contend(project, list, from);
+      continue;
+    }
     if (!choice) {
       // Those that were blocked before have no place now either.
       if (group->queue->is_blocked) continue;
@@ -135,6 +153,7 @@ void Core::Impl::AssignNext(uint64_t id, const placement::Choices::Choice& choic
   // As it was before this run took its room.
   auto estimate = placement::ToShow(choice.estimate, cluster->load, step.now);
   Apply(id, job, {contract::JobEvent::kAssign, cluster->index}, std::move(transition), step);
+  NoteBesideKept(cluster, id, job, step.now);
 
   const std::string key = contract::RunKey{instance_, id, run_id.number}.ToString();
   agent::v1::Assignment assignment;

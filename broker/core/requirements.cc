@@ -101,6 +101,7 @@ Requirements RequirementsOf(const v1::JobSpec& spec, uint64_t archive_bytes) {
   out.brings_shell = contract::HasShellEnvironment(spec);
   out.has_secrets = spec.secrets_size() > 0;
   if (const auto task = contract::FindArrayTask(spec)) out.is_array_task = task->count > 1;
+  out.preemptible = spec.preemptible();
   out.roles = RolesOf(spec);
   out.image = ImageOf(spec);
   out.on_loss = LossRuleOf(spec);

@@ -89,6 +89,7 @@ struct Requirements {
   bool brings_shell = false;      // it takes a shell's variables along
   bool has_secrets = false;
   bool is_array_task = false;  // of an array with several tasks
+  bool preemptible = false;    // see JobSpec.preemptible
   RolesNeed roles = RolesNeed::kNone;
   ImageNeed image = ImageNeed::kNone;
   LossRule on_loss = LossRule::kWait;
@@ -103,8 +104,9 @@ struct Requirements {
     h = H::combine(std::move(h), r.project, r.nodes, r.cpu_millis, r.memory_bytes, r.gpu_millis,
                    r.is_total, r.gpu_type, r.time_limit_s.value_or(-1), r.clusters, r.pools,
                    r.pool_is_namespace, r.needs_slurm, r.needs_kubernetes, r.brings_files,
-                   r.brings_shell, r.has_secrets, r.is_array_task, static_cast<int>(r.roles),
-                   static_cast<int>(r.image), static_cast<int>(r.on_loss), r.machine_file_field);
+                   r.brings_shell, r.has_secrets, r.is_array_task, r.preemptible,
+                   static_cast<int>(r.roles), static_cast<int>(r.image),
+                   static_cast<int>(r.on_loss), r.machine_file_field);
     h = H::combine(std::move(h), r.retry.max_runs, r.retry.on_preemption, r.retry.on_failure,
                    r.retry.exit_codes, r.retry.backoff);
     return H::combine(std::move(h), r.admission);

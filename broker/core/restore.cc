@@ -62,12 +62,14 @@ void Core::Impl::RestoreJobs(std::vector<Requirements> requirements,
   std::vector<Group*> groups(requirements.size());
   for (const LiveJob& saved : jobs) {
     Job job(saved);
+    submit_times_.Add(saved.id, saved.create_time);
     const std::string& user = saved.user < users.size() ? users[saved.user] : none;
     Group* group =
         RestoreGroup(user, &requirements[saved.requirements], &groups[saved.requirements]);
     job.group = group->id;
     ++group->jobs;
-    if (saved.withdrawal && job.withdrawn()) withdrawals_.emplace(saved.id, *saved.withdrawal);
+    if (saved.withdrawal && (job.withdrawn() || job.preempted()))
+      withdrawals_.emplace(saved.id, *saved.withdrawal);
     if (saved.retry_time) retries_.Add(saved.id, absl::ToUnixMicros(*saved.retry_time));
     AwaitAgain(saved);
     jobs_.emplace_hint(jobs_.end(), saved.id, job);

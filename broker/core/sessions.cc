@@ -189,6 +189,8 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   is_capacity_stale_ = true;
   NotePlaces(cluster);
   Open(cluster);
+  // Room that it kept is kept again from the next round on.
+  looked_for_long_waits_ = absl::InfinitePast();
   if (!same_inventory || !same_fence) refits_.ClusterChanged(cluster);
 
   SendToAgent send;
@@ -238,7 +240,7 @@ void Core::Impl::Reconcile(Cluster* cluster, const agent::v1::AgentHello& hello,
       cluster->to_resend.push_back(id);
     } else if (!ended) {
       const Job& job = jobs_.at(id.job);
-      if (job.cancel_requested()) cancellations.push_back(run->run_key());
+      if (job.cancel_requested() || job.preempted()) cancellations.push_back(run->run_key());
       if (job.held() || job.withdrawn()) holds.push_back(run->run_key());
       if (job.withdrawn() && IsKnownToBeHeld(*run)) cancellations.push_back(run->run_key());
       if (job.released()) freed.push_back(run->run_key());
@@ -274,7 +276,7 @@ int Core::Impl::ResendRuns(int limit, Step& step) {
       assignment.set_run(id.number);
       assignment.set_may_have_been_launched(true);
       const Job& job = jobs_.at(id.job);
-      assignment.set_cancel_requested(job.cancel_requested());
+      assignment.set_cancel_requested(job.cancel_requested() || job.preempted());
       assignment.set_held(job.held() || job.withdrawn());
       // The cluster may still hold a run that an agent without its journal finds there.
       if (job.released()) freed.push_back(assignment.run_key());

@@ -24,8 +24,9 @@ bool HasOwnQueue(const PutCluster& cluster) {
 }  // namespace
 
 void Core::Impl::NotePlaces(Cluster* cluster) const {
-  cluster->load.places_to_wait = HasOwnQueue(cluster->saved) ? options_.max_waiting_runs_per_pool
-                                                             : options_.sent_ahead_per_pool;
+  cluster->has_own_queue = HasOwnQueue(cluster->saved);
+  cluster->load.places_to_wait =
+      cluster->has_own_queue ? options_.max_waiting_runs_per_pool : options_.sent_ahead_per_pool;
 }
 
 Core::Impl::RunLook Core::Impl::LookAt(const v1::Run& run) {

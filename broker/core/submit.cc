@@ -228,6 +228,7 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const Submit& in, Step& step) 
   insert.fingerprint = candidate.fingerprint;
   insert.user = user;
   insert.create_time = step.now;
+  submit_times_.Add(id, step.now);
   insert.rerun_of = candidate.rerun_of;
   step.out->changes.push_back(std::move(insert));
 

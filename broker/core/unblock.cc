@@ -23,6 +23,20 @@ bool Core::Impl::HasPlaceToWait(const ClusterSet& fits, absl::Time now) {
   });
 }
 
+bool Core::Impl::MayWait(const Lane& lane, const ProjectQueue::List& blocked,
+                         absl::Time now) const {
+  if (blocked.empty() || keeping_.empty()) return true;
+  const int32_t priority = blocked.first_turn().priority;
+  return std::any_of(lane.fits.begin(), lane.fits.end(), [&](Cluster* cluster) {
+    if (!HasPlaceToWait({cluster}, now)) return false;
+    const auto& kept = cluster->load.kept;
+    const auto comes_first = [priority](const auto& one) { return one.priority >= priority; };
+    const auto count = std::count_if(kept.begin(), kept.end(), comes_first);
+    const bool shares_nodes = cluster->saved.kind == v1::CLUSTER_KIND_KUBERNETES;
+    return count < (shares_nodes ? 1 : std::max(1, cluster->saved.inventory.pools_size()));
+  });
+}
+
 bool Core::Impl::UnblockSome(absl::Time now, int64_t* budget) {
   Unblocking& pass = unblocking_;
   const WaitingTree::Blocked& blocked = waiting_.blocked();
@@ -52,13 +66,16 @@ bool Core::Impl::UnblockSome(absl::Time now, int64_t* budget) {
 
 bool Core::Impl::MayGo(const UserQueue& queue, absl::Time now, int64_t* budget) const {
   const Requirements& job = queue.first_group()->requirements;
+  const Turn turn = queue.first_turn();
   const ClusterSet& fits = queue.project->lane->fits;
   return std::any_of(unblocking_.clusters.begin(), unblocking_.clusters.end(),
                      [&](Cluster* cluster) {
                        --*budget;
                        if (std::find(fits.begin(), fits.end(), cluster) == fits.end()) return false;
                        const placement::Capacity capacity = CapacityFor(job, cluster->saved);
-                       return placement::MakeEstimate(job, capacity, cluster->load, now).has_room;
+                       const placement::Estimate estimate =
+                           placement::MakeEstimate(job, turn, capacity, cluster->load, now);
+                       return estimate.has_room || estimate.is_kept;
                      });
 }
 

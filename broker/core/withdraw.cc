@@ -130,7 +130,7 @@ void Core::Impl::Drain(Cluster* cluster, Step& step) {
   }
 }
 
-Cluster* Core::Impl::FindRoomFor(const Job& job, absl::Time now,
+Cluster* Core::Impl::FindRoomFor(uint64_t id, const Job& job, absl::Time now,
                                  const absl::flat_hash_set<Cluster*>& taken) const {
   const Group& group = *groups_.at(job.group);
   for (Cluster* other : group.lane()->fits) {
@@ -139,7 +139,8 @@ Cluster* Core::Impl::FindRoomFor(const Job& job, absl::Time now,
     const placement::Capacity capacity = CapacityFor(group.requirements, other->saved);
     // If nodes are not known, room is a guess.
     if (!capacity.knows_nodes) continue;
-    if (placement::MakeEstimate(group.requirements, capacity, other->load, now).has_room)
+    const Turn turn{job.priority, id};
+    if (placement::MakeEstimate(group.requirements, turn, capacity, other->load, now).has_room)
       return other;
   }
   return nullptr;
@@ -159,7 +160,7 @@ void Core::Impl::MoveToRoom(Step& step) {
       if (++looked_at > kMostLookedAt) break;
       Job& job = jobs_.at(id.job);
       if (job.returned() >= kMostReturns || job.held() || !CanWithdraw(id.job, job)) continue;
-      Cluster* const other = FindRoomFor(job, step.now, taken);
+      Cluster* const other = FindRoomFor(id.job, job, step.now, taken);
       if (other == nullptr) continue;
       const auto known = could_start_.find(id);
       const absl::Time since = known == could_start_.end() ? step.now : known->second;

@@ -68,6 +68,8 @@ class Replay {
     options.heartbeat_interval = absl::Hours(24 * 365);  // nobody falls silent here
     constexpr uint32_t kAll = 1'000'000'000;
     const bool waits_here = policy == Policy::kMuster;
+    // The other policies are for comparison, and keep no room.
+    if (!waits_here) options.keep_room_after = absl::InfiniteDuration();
     options.max_waiting_runs_per_pool = waits_here ? places.own_queue : kAll;
     options.sent_ahead_per_pool = waits_here ? places.others : kAll;
     core::Restored restored;

@@ -269,6 +269,11 @@ std::vector<Setting> SettingsOf(Config* config) {
        "runs that may wait for room in a pool of machines, or of Kubernetes without Kueue [2]",
        into(Number(1, 100'000, 10,
                    [](Config& c, uint64_t n) { c.broker.core.sent_ahead_per_pool = n; }))},
+      {"keep_room_after",
+       "how long a job waits from its submit until room is kept for it, and others may not pass it "
+       "[10m]",
+       into(Duration(absl::Seconds(1),
+                     [](Config& c, absl::Duration d) { c.broker.core.keep_room_after = d; }))},
       {"shares.half_life",
        "time after which what a project has used counts half as much in its share [7d]",
        into(Duration(absl::Minutes(1),

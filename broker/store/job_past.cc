@@ -38,10 +38,15 @@ void StepsSoFar::Take(const v1::Transition& step) {
   if (MayHaveStarted(step)) last_started_run_ = std::max(last_started_run_, step.run());
   if (step.kind() == v1::TRANSITION_KIND_CANCEL_REQUESTED) is_cancel_asked_ = true;
   if (step.kind() == v1::TRANSITION_KIND_HOLD_REQUESTED) is_held_ = true;
-  if (step.kind() == v1::TRANSITION_KIND_WITHDRAWAL_REQUESTED) is_withdrawn_ = true;
+  if (step.kind() == v1::TRANSITION_KIND_WITHDRAWAL_REQUESTED) {
+    // A run that has begun is preempted.
+    (state_ == v1::JOB_STATE_PENDING ? is_withdrawn_ : is_preempted_) = true;
+  }
   const bool has_begun = step.kind() == v1::TRANSITION_KIND_RELEASE_REQUESTED &&
                          step.evidence().source() == v1::EVIDENCE_SOURCE_BROKER;
   if (state_ != v1::JOB_STATE_PENDING || is_cancel_asked_ || has_begun) is_withdrawn_ = false;
+  if (state_ == v1::JOB_STATE_QUEUED || contract::IsTerminal(state_) || is_cancel_asked_)
+    is_preempted_ = false;
   const bool waits = state_ == v1::JOB_STATE_QUEUED || state_ == v1::JOB_STATE_PENDING;
   if (step.kind() == v1::TRANSITION_KIND_RELEASE_REQUESTED || is_cancel_asked_ || !waits)
     is_held_ = false;
@@ -51,7 +56,7 @@ void StepsSoFar::Show(v1::Job* job) const {
   job->set_job_sequence(job_sequence_);
   job->set_state(state_);
   job->set_held(is_held_);
-  if (!is_withdrawn_) job->clear_withdrawal();
+  if (!is_withdrawn_ && !is_preempted_) job->clear_withdrawal();
   job->set_cancel_requested(is_cancel_asked_);
   if (!contract::IsTerminal(state_)) job->clear_end_time();
 }

@@ -46,6 +46,7 @@ class StepsSoFar {
   v1::JobState state_ = v1::JOB_STATE_UNSPECIFIED;
   bool is_held_ = false;
   bool is_withdrawn_ = false;
+  bool is_preempted_ = false;
   bool is_cancel_asked_ = false;
 };
 

@@ -38,9 +38,11 @@ v1::StateReason WhyHeld(const v1::Run* latest, const v1::Job& job) {
 }
 
 v1::StateReason Withdrawing(const v1::Job& job) {
-  return contract::MakeReason(
-      v1::STATE_REASON_CODE_WITHDRAWING,
-      {.cluster = job.cluster(), .since = core::ToTime(job.withdrawal().create_time())});
+  const uint64_t other = job.withdrawal().for_job();
+  return contract::MakeReason(v1::STATE_REASON_CODE_WITHDRAWING,
+                              {.subject = other == 0 ? "" : fmt::format("{}", other),
+                               .cluster = job.cluster(),
+                               .since = core::ToTime(job.withdrawal().create_time())});
 }
 
 }  // namespace

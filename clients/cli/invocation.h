@@ -97,6 +97,7 @@ struct SpecFlags {
   std::optional<std::string> on_cluster_loss;
   std::optional<uint32_t> nodes;
   std::optional<int32_t> priority;
+  bool preemptible = false;
   std::vector<std::string> clusters, env, labels, mounts, secrets, secret_files;
   std::vector<std::string> after, after_failed, after_ended;
 

@@ -221,6 +221,8 @@ void AddDependenciesAndLoss(CLI::App* verb, SpecFlags* spec) {
   AddText(verb, "--on-cluster-loss", "POLICY",
           "If the job's cluster is lost: wait, fail_over_when_fenced or fail_over_now [wait]",
           [spec](const std::string& policy) { spec->on_cluster_loss = policy; });
+  verb->add_flag("--preemptible", spec->preemptible,
+                 "A job of a higher priority may take its room: its run ends, and another follows");
 }
 
 void AddCountBy(CLI::App* verb, std::vector<CountBy>* by) {

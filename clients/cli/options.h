@@ -52,8 +52,8 @@ void AddJobPath(CLI::App* verb, std::vector<JobRef>* jobs, std::string* path);
 // Jobs by their numbers; runs of theirs (42.1) too if `runs`.
 void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs);
 
-// Jobs that have to end before this one starts, by their numbers, and the rule for the loss of its
-// cluster.
+// Jobs that have to end before this one starts, by their numbers, the rule for the loss of its
+// cluster, and whether others may take its room.
 void AddDependenciesAndLoss(CLI::App* verb, SpecFlags* spec);
 
 // Adds the option that says what to count by: state, cluster, user, project, label=KEY; several

@@ -155,6 +155,7 @@ absl::Status SpecFlags::ApplyTo(v1::JobSpec* spec) const {
   if (image) spec->set_image(*image);
   if (nodes) spec->set_nodes(*nodes);
   if (priority) spec->set_priority(*priority);
+  if (preemptible) spec->set_preemptible(true);
   if (!clusters.empty()) {
     spec->mutable_placement()->mutable_clusters()->Assign(clusters.begin(), clusters.end());
   }

@@ -252,6 +252,8 @@ std::string StepText(const v1::Transition& transition) {
       return "to be taken back";
     case v1::TRANSITION_KIND_WITHDRAWN:
       return fmt::format("{}, taken back", contract::Name(transition.run_state()));
+    case v1::TRANSITION_KIND_PREEMPTED:
+      return fmt::format("{}, preempted", contract::Name(transition.run_state()));
     case v1::TRANSITION_KIND_UPDATED:
       return "updated";
     case v1::TRANSITION_KIND_RESTARTED:

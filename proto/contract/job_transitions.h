@@ -7,7 +7,7 @@
 //                   |                             |
 //                   +------retry, fail-over-------+-> SUCCEEDED | FAILED | CANCELED
 //
-// Four wishes are part of a stage, each of them where it can be true:
+// Five wishes are part of a stage, each of them where it can be true:
 //
 //   held       QUEUED and PENDING: hold, until release or cancel. A held job is never assigned.
 //   released   PENDING, RUNNING and SUSPENDED: a held run was let go, and its agent must hear so on
@@ -17,6 +17,9 @@
 //   withdrawn  PENDING, also held: its cluster is to give the run back before it begins. The run is
 //              held there, and ended once it is known to be held; the job is then QUEUED. If the
 //              run begins first, it is let go and goes on.
+//   preempted  RUNNING and SUSPENDED, and PENDING after these: a job that comes first takes its
+//              room. Its run is ended, and the job is then QUEUED. A run that ends by itself first
+//              is its job's end.
 //
 // A QUEUED job, held or not, is FAILED at once if a job that it waits for ends otherwise than it
 // needs (JobSpec.depends_on).
@@ -49,6 +52,9 @@ enum class JobStage : uint8_t {
   kRunning,
   kRunningReleased,
   kRunningCanceling,
+  kPendingPreempted,
+  kRunningPreempted,
+  kSuspendedPreempted,
   kSuspended,
   kSuspendedReleased,
   kSuspendedCanceling,
@@ -58,7 +64,7 @@ enum class JobStage : uint8_t {
   kCanceled,           // as its user asked
   kCanceledByCluster,  // somebody ended its run past Muster
 };
-inline constexpr int kJobStages = 20;
+inline constexpr int kJobStages = 23;
 
 enum class JobEvent : uint8_t {
   kSubmit,
@@ -78,8 +84,10 @@ enum class JobEvent : uint8_t {
   kWithdraw,         // its cluster is to give the run back before it begins
   kComesBack,        // the run has ended without a beginning, as it was to
   kBeginsFirst,      // the run began before it could be held
+  kPreempt,          // its run is to end, because a job that comes first takes its room
+  kIsPreempted,      // its run has ended for that
 };
-inline constexpr int kJobEvents = 17;
+inline constexpr int kJobEvents = 19;
 
 struct JobTransition {
   JobStage from;
@@ -171,6 +179,7 @@ inline constexpr auto kJobTransitions = [] {
       {kRunning, kRetry, kQueued},
       {kRunning, kFailOver, kQueued},
       {kRunning, kCancel, kRunningCanceling},
+      {kRunning, kPreempt, kRunningPreempted},
 
       {kRunningReleased, kRunWaits, kPendingReleased},
       {kRunningReleased, kRunRuns, kRunningReleased},
@@ -181,6 +190,7 @@ inline constexpr auto kJobTransitions = [] {
       {kRunningReleased, kRetry, kQueued},
       {kRunningReleased, kFailOver, kQueued},
       {kRunningReleased, kCancel, kRunningCanceling},
+      {kRunningReleased, kPreempt, kRunningPreempted},
 
       {kRunningCanceling, kRunWaits, kPendingCanceling},
       {kRunningCanceling, kRunRuns, kRunningCanceling},
@@ -198,6 +208,7 @@ inline constexpr auto kJobTransitions = [] {
       {kSuspended, kRetry, kQueued},
       {kSuspended, kFailOver, kQueued},
       {kSuspended, kCancel, kSuspendedCanceling},
+      {kSuspended, kPreempt, kSuspendedPreempted},
 
       {kSuspendedReleased, kRunWaits, kPendingReleased},
       {kSuspendedReleased, kRunRuns, kRunningReleased},
@@ -208,6 +219,37 @@ inline constexpr auto kJobTransitions = [] {
       {kSuspendedReleased, kRetry, kQueued},
       {kSuspendedReleased, kFailOver, kQueued},
       {kSuspendedReleased, kCancel, kSuspendedCanceling},
+      {kSuspendedReleased, kPreempt, kSuspendedPreempted},
+
+      {kPendingPreempted, kRunWaits, kPendingPreempted},
+      {kPendingPreempted, kRunRuns, kRunningPreempted},
+      {kPendingPreempted, kRunSuspends, kSuspendedPreempted},
+      {kPendingPreempted, kRunSucceeds, kSucceeded},
+      {kPendingPreempted, kRunFails, kFailed},
+      {kPendingPreempted, kIsPreempted, kQueued},
+      {kPendingPreempted, kRetry, kQueued},
+      {kPendingPreempted, kFailOver, kQueued},
+      {kPendingPreempted, kCancel, kPendingCanceling},
+
+      {kRunningPreempted, kRunWaits, kPendingPreempted},
+      {kRunningPreempted, kRunRuns, kRunningPreempted},
+      {kRunningPreempted, kRunSuspends, kSuspendedPreempted},
+      {kRunningPreempted, kRunSucceeds, kSucceeded},
+      {kRunningPreempted, kRunFails, kFailed},
+      {kRunningPreempted, kIsPreempted, kQueued},
+      {kRunningPreempted, kRetry, kQueued},
+      {kRunningPreempted, kFailOver, kQueued},
+      {kRunningPreempted, kCancel, kRunningCanceling},
+
+      {kSuspendedPreempted, kRunWaits, kPendingPreempted},
+      {kSuspendedPreempted, kRunRuns, kRunningPreempted},
+      {kSuspendedPreempted, kRunSuspends, kSuspendedPreempted},
+      {kSuspendedPreempted, kRunSucceeds, kSucceeded},
+      {kSuspendedPreempted, kRunFails, kFailed},
+      {kSuspendedPreempted, kIsPreempted, kQueued},
+      {kSuspendedPreempted, kRetry, kQueued},
+      {kSuspendedPreempted, kFailOver, kQueued},
+      {kSuspendedPreempted, kCancel, kSuspendedCanceling},
 
       {kSuspendedCanceling, kRunWaits, kPendingCanceling},
       {kSuspendedCanceling, kRunRuns, kRunningCanceling},
@@ -250,14 +292,17 @@ constexpr v1::JobState StateOf(JobStage stage) {
     case JobStage::kPendingCanceling:
     case JobStage::kPendingWithdrawn:
     case JobStage::kPendingHeldWithdrawn:
+    case JobStage::kPendingPreempted:
       return v1::JOB_STATE_PENDING;
     case JobStage::kRunning:
     case JobStage::kRunningReleased:
     case JobStage::kRunningCanceling:
+    case JobStage::kRunningPreempted:
       return v1::JOB_STATE_RUNNING;
     case JobStage::kSuspended:
     case JobStage::kSuspendedReleased:
     case JobStage::kSuspendedCanceling:
+    case JobStage::kSuspendedPreempted:
       return v1::JOB_STATE_SUSPENDED;
     case JobStage::kSucceeded:
     case JobStage::kSucceededBeforeCancel:
@@ -285,6 +330,11 @@ constexpr bool IsHeld(JobStage stage) {
 // Tells whether the job's run is to come back before it begins.
 constexpr bool IsWithdrawn(JobStage stage) {
   return stage == JobStage::kPendingWithdrawn || stage == JobStage::kPendingHeldWithdrawn;
+}
+// Tells whether the job's run is to end, because a job that comes first takes its room.
+constexpr bool IsPreempted(JobStage stage) {
+  return stage == JobStage::kPendingPreempted || stage == JobStage::kRunningPreempted ||
+         stage == JobStage::kSuspendedPreempted;
 }
 // Tells whether the job's run was held, so that the agent must hear of the release.
 constexpr bool IsReleased(JobStage stage) {

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "contract/counted.h"
 #include "contract/job_file_names.h"
+#include "contract/reservations.h"
 #include "contract/states.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -168,6 +169,11 @@ std::string SentenceOf(const v1::StateReason& reason) {
       return QuotaReached(reason);
     case v1::STATE_REASON_CODE_POOL_UNAVAILABLE:
       return PoolUnavailable(reason);
+    case v1::STATE_REASON_CODE_ROOM_RESERVED:
+      return RoomReserved(reason);
+    case v1::STATE_REASON_CODE_WITHDRAWING:
+      if (!reason.subject().empty()) return Preempting(reason);
+      break;
     case v1::STATE_REASON_CODE_CANNOT_START:
       return CannotStart(reason);
     case v1::STATE_REASON_CODE_JOB_DEPENDENCY:
@@ -190,6 +196,8 @@ std::string RemedyOf(const v1::StateReason& reason) {
       return fmt::format("muster clusters {} tells more", reason.cluster());
     case v1::STATE_REASON_CODE_HELD:
       return "muster release starts it";
+    case v1::STATE_REASON_CODE_ROOM_RESERVED:
+      return RoomReservedRemedy(reason);
     case v1::STATE_REASON_CODE_CLUSTER_CORDONED:
       return fmt::format("an operator ends it: muster clusters uncordon {}", reason.cluster());
     default:

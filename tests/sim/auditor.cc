@@ -176,13 +176,22 @@ void Auditor::Commit(const core::AppendTransition& change) {
     ++book.holds;
   }
   if (transition.kind() == v1::TRANSITION_KIND_RELEASE_REQUESTED) book.is_held = false;
-  if (transition.kind() == v1::TRANSITION_KIND_WITHDRAWAL_REQUESTED) book.is_withdrawn = true;
+  if (transition.kind() == v1::TRANSITION_KIND_WITHDRAWAL_REQUESTED) {
+    // A run that has begun is preempted.
+    if (book.state == v1::JOB_STATE_PENDING) {
+      book.is_withdrawn = true;
+    } else {
+      NotePreemption(change.job, &book);
+    }
+  }
   if (transition.kind() == v1::TRANSITION_KIND_RETRY) {
     CheckRetryStep(change.job, &book, transition);
   }
   if (transition.run() != 0) CheckRunStep(change.job, &book, transition);
   book.state = transition.job_state();
   if (book.state != v1::JOB_STATE_PENDING || book.cancel_requested) book.is_withdrawn = false;
+  if (book.state == v1::JOB_STATE_QUEUED || HasEnded(book.state) || book.cancel_requested)
+    book.is_preempted = false;
   // A hold that came too late.
   if (book.state != v1::JOB_STATE_QUEUED && book.state != v1::JOB_STATE_PENDING) {
     book.is_held = false;
@@ -207,7 +216,9 @@ void Auditor::CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& tr
   if (run.is_followed && !run.is_given_up) world_.Count("another run after a failure");
   const bool comes_back = transition.kind() == v1::TRANSITION_KIND_WITHDRAWN;
   if (comes_back) CheckReturn(job, book, transition);
-  if (!run.is_followed && !comes_back &&
+  run.was_preempted = transition.kind() == v1::TRANSITION_KIND_PREEMPTED;
+  if (run.was_preempted) CheckPreempted(job, book, transition);
+  if (!run.is_followed && !comes_back && !run.was_preempted &&
       transition.job_state() != JobStateOf(to, book->cancel_requested)) {
     Fail("legal", fmt::format("job {} is {} while its run is {}", job, Text(transition.job_state()),
                               Text(to)));
@@ -232,7 +243,11 @@ void Auditor::CheckReturn(uint64_t job, JobBook* book, const v1::Transition& tra
 
 void Auditor::Commit(const core::PutWithdrawal& change) {
   const JobBook& book = jobs_[change.job];
-  if (change.withdrawal && book.state != v1::JOB_STATE_PENDING)
+  const bool is_preemption =
+      change.withdrawal && change.withdrawal->cause() == v1::WITHDRAWAL_CAUSE_PREEMPTION;
+  if (is_preemption) {
+    CheckPreemption(change);
+  } else if (change.withdrawal && book.state != v1::JOB_STATE_PENDING)
     Fail("withdrawal", fmt::format("job {} waits on no cluster and is withdrawn", change.job));
   if (change.returned_runs < book.returned)
     Fail("withdrawal", fmt::format("job {} forgets runs that came back", change.job));
@@ -306,6 +321,7 @@ void Auditor::CheckEnd(const std::string& run_key, const v1::Run& run, const Job
       // A run that failed by itself in the meantime is canceled, too; one that succeeded is not.
       good = is(TrueEnd::Kind::kCanceled) ||
              (book.runs.at(run.number()).came_back && never_there) ||
+             (book.runs.at(run.number()).was_preempted && truth.end && !succeeded) ||
              (book.cancel_requested && (never_there || (truth.end && !succeeded)));
       break;
     default:

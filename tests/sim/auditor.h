@@ -30,6 +30,8 @@
 //   withdrawal     a run that came back from its cluster never starts, and ended because it was
 //   asked
 //                  for; one that began is not followed for that
+//   preemption     only jobs that call themselves preemptible are preempted, for one of a higher
+//                  priority that is not, at most five times; a run that ended by itself is its end
 //   quotas         no commit leaves a project with more active runs than its quota
 //   conservation   submitted = queued + active + ended; after the quiet no orphan on any cluster
 //   replay         the stored transitions give the stored states
@@ -120,8 +122,9 @@ class Auditor {
     bool logs_complete = false;
     bool was_canceled = false;  // when it ended
     bool came_back = false;     // it ended because it was asked for, before it began
-    bool is_followed = false;   // its end took the job back to the queue
-    bool is_given_up = false;   // with its cluster
+    bool was_preempted = false;
+    bool is_followed = false;  // its end took the job back to the queue
+    bool is_given_up = false;  // with its cluster
   };
   struct JobBook {
     std::string operation;
@@ -132,6 +135,8 @@ class Auditor {
     int holds = 0;  // steps that held it
     bool is_held = false;
     bool is_withdrawn = false;
+    bool is_preempted = false;
+    int preemptions = 0;
     uint32_t returned = 0;                // runs that came back
     std::optional<absl::Time> wait_ends;  // as its last step back to the queue promised
     absl::Time wait_begins;               // in true time, or a little before
@@ -182,6 +187,10 @@ class Auditor {
   // Checks that the cluster of a run that has just been assigned takes some.
   void CheckCordon(const v1::Run& run);
   void CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& update);
+  // auditor_preemptions.cc
+  void NotePreemption(uint64_t job, JobBook* book);
+  void CheckPreemption(const core::PutWithdrawal& change);
+  void CheckPreempted(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckReturn(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckEnd(const std::string& run_key, const v1::Run& run, const JobBook& book);

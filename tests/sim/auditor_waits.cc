@@ -142,6 +142,7 @@ void Auditor::CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& upda
 void Auditor::CheckFollowed(const std::string& run_key, const RunBook& run, const JobBook& book) {
   const TrueRun& truth = runs_[run_key];
   if (!truth.end) return;  // an end that was made up; see CheckEnd
+  if (run.was_preempted) return;
   const uint32_t max_runs = MaxRuns(book.spec->retry());
   const TrueEnd::Fault fault = truth.end->fault;
   const bool is_worth_it =

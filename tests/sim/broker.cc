@@ -28,6 +28,7 @@ core::Options CoreOptions() {
   options.max_assignments_per_round = 3;
   options.max_fit_checks_per_round = 2;
   options.lease = kLease;
+  options.keep_room_after = absl::Seconds(20);
   return options;
 }
 
@@ -62,6 +63,9 @@ void SimBroker::Start() {
   restored->shares = std::make_shared<const contract::ProjectShares>(std::move(shares));
   if (world_.Has(Mutation::kForgetBudgets)) {
     for (core::Requirements& requirements : restored->requirements) requirements.retry = {};
+  }
+  if (world_.Has(Mutation::kAllPreemptible)) {
+    for (core::Requirements& requirements : restored->requirements) requirements.preemptible = true;
   }
   loop_.emplace(std::make_unique<core::Core>(CoreOptions(), *std::move(restored)), kTickInterval,
                 Now());

@@ -53,6 +53,9 @@ std::shared_ptr<const v1::JobSpec> SimClient::MakeSpec(const std::string& name,
     spec.mutable_retry()->set_on_preemption(random.Chance(0.5));
     spec.mutable_retry()->mutable_backoff()->set_seconds(static_cast<int64_t>(random.Below(30)));
   }
+  spec.set_preemptible(random.Chance(0.3));
+  if (random.Chance(0.3))
+    spec.mutable_time_limit()->set_seconds(static_cast<int64_t>(120 + random.Below(600)));
   const uint64_t on_loss = random.Below(4);
   if (on_loss == 2) spec.set_on_cluster_loss(v1::CLUSTER_LOSS_POLICY_FAIL_OVER_WHEN_FENCED);
   // A run that is given up and that no journal knows any more ends by itself alone.

@@ -30,6 +30,11 @@ SimCluster::SimCluster(World* world, Auditor* auditor, std::string name, Temper 
       backend_(std::make_unique<fake::FakeBackend>(&cluster_)),
       inventory_(*backend_->Inventory()) {
   inventory_.set_identity("identity-of-" + name_);
+  // One node with as many cores as runs may run, so that the broker knows when it is full.
+  v1::NodeGroup* node = inventory_.mutable_pools(0)->mutable_node_groups(0);
+  node->set_count(1);
+  node->set_usable_count(1);
+  node->set_cpus(static_cast<uint32_t>(temper.cluster.slots));
 }
 
 // ---- calls

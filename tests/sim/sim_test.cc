@@ -71,6 +71,7 @@ TEST(Simulation, HasEveryFaultInSomeSeed) {
                            "run held on its cluster",
                            "cluster cordoned",
                            "a run came back",
+                           "job preempted",
                            "submit repeated after its answer",
                            "agent isolated",
                            "lease not renewed",

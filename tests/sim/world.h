@@ -35,6 +35,7 @@ enum class Mutation {
   kForgetBudgets,          // a restarted broker does not know how many runs a job may have
   kForgetHolds,            // a restarted broker does not know which jobs are held
   kForgetWithdrawals,      // a restarted broker does not know which runs are to come back
+  kAllPreemptible,         // a restarted broker takes every job for a preemptible one
   kRetryPlainFailures,     // the backend takes every failure for the cluster's fault
   kForgetLimits,           // a restarted broker does not know what projects may use
   kForgetCordons,          // a restarted broker does not know which clusters are cordoned
@@ -75,6 +76,7 @@ inline constexpr MutationName kMutations[] = {
     {Mutation::kForgetBudgets, "forget-budgets"},
     {Mutation::kForgetHolds, "forget-holds"},
     {Mutation::kForgetWithdrawals, "forget-withdrawals"},
+    {Mutation::kAllPreemptible, "all-preemptible"},
     {Mutation::kRetryPlainFailures, "retry-plain-failures"},
     {Mutation::kForgetLimits, "forget-limits"},
     {Mutation::kForgetCordons, "forget-cordons"},

@@ -12,14 +12,15 @@ bool Choices::IsWorse(const Candidate& a, const Candidate& b) {
   return std::tie(a.rank, a.place) > std::tie(b.rank, b.place);
 }
 
-void Choices::RankAgain(const Group& group, Candidate* candidate) const {
+void Choices::RankAgain(const Group& group, const Turn& turn, Candidate* candidate) const {
   const Cluster& cluster = *candidate->cluster;
-  candidate->estimate = MakeEstimate(group.requirements, candidate->capacity, cluster.load, now_);
+  candidate->estimate =
+      MakeEstimate(group.requirements, turn, candidate->capacity, cluster.load, now_);
   candidate->rank = RankOf(candidate->estimate);
   candidate->seen = cluster.load_version;
 }
 
-std::vector<Choices::Candidate> Choices::RankAll(const Group& group,
+std::vector<Choices::Candidate> Choices::RankAll(const Group& group, const Turn& turn,
                                                  const std::vector<Cluster*>& fits,
                                                  int64_t* budget) const {
   std::vector<Candidate> heap;
@@ -30,18 +31,19 @@ std::vector<Choices::Candidate> Choices::RankAll(const Group& group,
     candidate.place = i;
     candidate.cluster = fits[i];
     candidate.capacity = CapacityFor(group.requirements, fits[i]->saved);
-    RankAgain(group, &candidate);
+    RankAgain(group, turn, &candidate);
     if (!candidate.estimate.may_go) heap.pop_back();
   }
   std::make_heap(heap.begin(), heap.end(), IsWorse);
   return heap;
 }
 
-std::optional<Choices::Choice> Choices::Best(const Group& group, const std::vector<Cluster*>& fits,
-                                             int64_t* budget) {
-  auto at = ranked_.find(group.id);
-  if (at == ranked_.end()) at = ranked_.emplace(group.id, RankAll(group, fits, budget)).first;
-  std::vector<Candidate>& heap = at->second;
+std::optional<Choices::Choice> Choices::Best(const Group& group, const Turn& turn,
+                                             const std::vector<Cluster*>& fits, int64_t* budget) {
+  const auto [at, is_new] = ranked_.try_emplace(group.id);
+  if (is_new || at->second.priority != turn.priority)
+    at->second = {turn.priority, RankAll(group, turn, fits, budget)};
+  std::vector<Candidate>& heap = at->second.heap;
   while (!heap.empty()) {
     const Candidate& first = heap.front();
     const bool takes_runs = first.cluster->TakesRuns();
@@ -52,7 +54,7 @@ std::optional<Choices::Choice> Choices::Best(const Group& group, const std::vect
       heap.pop_back();
       continue;
     }
-    RankAgain(group, &heap.back());
+    RankAgain(group, turn, &heap.back());
     if (heap.back().estimate.may_go) {
       std::push_heap(heap.begin(), heap.end(), IsWorse);
     } else {

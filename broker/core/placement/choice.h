@@ -29,10 +29,10 @@ class Choices {
     Estimate estimate;
   };
   // Returns the best of the clusters that may have the job now: they take runs, and have room or a
-  // place to wait. Nothing: there is none. Each ranking is
-  // taken from the budget, as a check of one group against one cluster.
-  std::optional<Choice> Best(const Group& group, const std::vector<Cluster*>& fits,
-                             int64_t* budget);
+  // place to wait. Nothing: there is none. `turn`: that of the job, which is one of the group. Each
+  // ranking is taken from the budget, as a check of one group against one cluster.
+  std::optional<Choice> Best(const Group& group, const Turn& turn,
+                             const std::vector<Cluster*>& fits, int64_t* budget);
   // Must be called when the clusters that fit the group, or their inventories, have changed.
   void Forget(const Group& group) { ranked_.erase(group.id); }
 
@@ -46,12 +46,17 @@ class Choices {
     Estimate estimate;
   };
   static bool IsWorse(const Candidate& a, const Candidate& b);
-  std::vector<Candidate> RankAll(const Group& group, const std::vector<Cluster*>& fits,
-                                 int64_t* budget) const;
-  void RankAgain(const Group& group, Candidate* candidate) const;
+  // The clusters as they are for jobs of one priority: some keep room for those of a higher one.
+  struct Ranked {
+    int32_t priority = 0;
+    std::vector<Candidate> heap;  // the best first
+  };
+  std::vector<Candidate> RankAll(const Group& group, const Turn& turn,
+                                 const std::vector<Cluster*>& fits, int64_t* budget) const;
+  void RankAgain(const Group& group, const Turn& turn, Candidate* candidate) const;
 
   const absl::Time now_;
-  absl::flat_hash_map<uint32_t, std::vector<Candidate>> ranked_;  // heaps, the best first
+  absl::flat_hash_map<uint32_t, Ranked> ranked_;
 };
 
 }  // namespace muster::core::placement

@@ -77,10 +77,26 @@ bool HasRoom(const Requirements& job, const Capacity& capacity, const Load& load
   return capacity.good_nodes >= job.nodes && UsedAfter(capacity, taken, use, DemandOf(job)) <= 1;
 }
 
+// Takes into account that room is kept for a job.
+void Heed(const KeptRoom& kept, const Requirements& job, const Turn& turn, const Capacity& capacity,
+          const Load& load, absl::Time now, Estimate* out) {
+  if (turn.job == kept.job) {
+    out->is_kept = !out->has_room;
+    out->may_go = !capacity.is_full;
+    return;
+  }
+  if (turn.priority > kept.priority || !out->may_go) return;
+  const PoolUse use = load.UseOf(*capacity.pool, capacity.shares_nodes, kept.gpu_type);
+  if (out->has_room && LeavesRoom(kept, job, use.amounts, now)) return;
+  // A run that waits there could start before the one for which the room is kept.
+  if (out->has_room) out->kept_for = kept.job;
+  out->has_room = out->may_go = false;
+}
+
 }  // namespace
 
-Estimate MakeEstimate(const Requirements& job, const Capacity& capacity, const Load& load,
-                      absl::Time now) {
+Estimate MakeEstimate(const Requirements& job, const Turn& turn, const Capacity& capacity,
+                      const Load& load, absl::Time now) {
   Estimate out{.wait = kLongest, .order = kLongest};
   if (capacity.pool == nullptr) return out;
   const PoolUse use = load.UseOf(*capacity.pool, capacity.shares_nodes, job.gpu_type);
@@ -92,10 +108,19 @@ Estimate MakeEstimate(const Requirements& job, const Capacity& capacity, const L
   const bool may_wait =
       use.waiting < load.PlacesToWait(now) || (job.is_array_task && capacity.takes_arrays);
   out.may_go = out.has_room || (!capacity.is_full && may_wait);
+  if (const KeptRoom* kept = load.KeptIn(*capacity.pool, capacity.shares_nodes))
+    Heed(*kept, job, turn, capacity, load, now, &out);
   out.wait = with_room.value_or(absl::ZeroDuration());
   out.is_known = out.has_room && (capacity.knows_nodes || with_room.has_value());
   out.order = out.wait;
   if (out.has_room) return out;
+  if (out.is_kept) {
+    // It goes where room is kept for it, whatever other clusters promise.
+    const absl::Time start = load.KeptIn(*capacity.pool, capacity.shares_nodes)->start;
+    out.is_known = start != absl::InfiniteFuture();
+    if (out.is_known) out.wait = std::min(std::max(out.wait, start - now), kLongest);
+    return out;
+  }
   out.places = use.waiting + 1;
   const std::optional<absl::Duration> for_a_place = load.waits[shape].ForAPlace(now);
   const bool is_told = load.told[shape] > now;

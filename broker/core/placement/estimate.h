@@ -11,6 +11,9 @@
 // until then it waits in the broker, where it can still go elsewhere. The tasks of an array wait on
 // a cluster that takes arrays whole, because what comes later would be another array there.
 //
+// Room may be kept for one job of each pool (kept_room.h). That job may always go there, and others
+// may not if they would be in its way.
+//
 // These are pure functions, for any thread.
 #ifndef MUSTER_BROKER_CORE_PLACEMENT_ESTIMATE_H_
 #define MUSTER_BROKER_CORE_PLACEMENT_ESTIMATE_H_
@@ -21,6 +24,7 @@
 
 #include "absl/time/time.h"
 #include "broker/core/changes.h"
+#include "broker/core/job_line.h"
 #include "broker/core/placement/load.h"
 #include "broker/core/requirements.h"
 #include "muster/v1/facts.pb.h"
@@ -49,15 +53,18 @@ struct Estimate {
   bool has_room = false;
   // The cluster may have the job now: it has room, or a place to wait at.
   bool may_go = false;
-  uint32_t places = 0;  // its place among those that wait, from 1; 0: it has room
+  uint64_t kept_for = 0;  // the job that the room, or the place to wait, is kept for; 0: none
+  bool is_kept = false;   // room is kept for the job itself
+  uint32_t places = 0;    // its place among those that wait, from 1; 0: it has room
   // The part of the scarcest resource that would be in use; 1 is all of it, and more is beyond
   // it.
   double used_after = 0;
 };
 
-// `capacity` is that of the job on this cluster, `load` the cluster's.
-Estimate MakeEstimate(const Requirements& job, const Capacity& capacity, const Load& load,
-                      absl::Time now);
+// `capacity` is that of the job on this cluster, `load` the cluster's. `turn`: the job's; without a
+// number it is not one that waits.
+Estimate MakeEstimate(const Requirements& job, const Turn& turn, const Capacity& capacity,
+                      const Load& load, absl::Time now);
 
 // Orders the clusters by preference; the smaller rank is better. Waits that differ by less than a
 // quarter are alike, because no estimate is better than that; then the emptier cluster is.

@@ -14,15 +14,6 @@ std::string_view PoolOf(const Requirements& job) {
   return job.pools.empty() ? std::string_view() : std::string_view(job.pools.front());
 }
 
-template <typename Need>
-Amounts DemandOfAny(const Need& need) {
-  constexpr uint64_t kOneCore = 1000;
-  const uint64_t times = need.is_total ? 1 : need.nodes;
-  return {.cpu_millis = std::max(need.cpu_millis, kOneCore) * times,
-          .memory_bytes = need.memory_bytes * times,
-          .gpu_millis = need.gpu_millis * times};
-}
-
 void AddTo(PoolUse* sum, const PoolUse& use) {
   sum->amounts.cpu_millis += use.amounts.cpu_millis;
   sum->amounts.memory_bytes += use.amounts.memory_bytes;
@@ -50,9 +41,16 @@ uint32_t RecentStarts::Count(absl::Time now) const {
   return std::max(now_, before_);
 }
 
-Amounts DemandOf(const RoomNeed& need) { return DemandOfAny(need); }
+bool Load::CountsIn(const Requirements& job, const v1::Pool& pool, bool of_all) {
+  return Counts(PoolOf(job), pool, of_all);
+}
 
-Amounts DemandOf(const Requirements& job) { return DemandOfAny(job); }
+const KeptRoom* Load::KeptIn(const v1::Pool& pool, bool of_all) const {
+  const auto found = std::find_if(kept.begin(), kept.end(), [&](const KeptRoom& one) {
+    return of_all || one.pool == pool.name();
+  });
+  return found == kept.end() ? nullptr : &*found;
+}
 
 void Load::Add(const Requirements& job, Phase phase) {
   if (phase == Phase::kNone) return;

@@ -13,26 +13,17 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/time/time.h"
+#include "broker/core/placement/amounts.h"
 #include "broker/core/placement/history.h"
+#include "broker/core/placement/kept_room.h"
 #include "broker/core/placement/need.h"
 #include "broker/core/requirements.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::core::placement {
-
-// The amounts that a run takes on all of its nodes together. A job that leaves its cores open
-// counts as one core for each node.
-struct Amounts {
-  uint64_t cpu_millis = 0;
-  uint64_t memory_bytes = 0;
-  uint64_t gpu_millis = 0;
-
-  friend bool operator==(const Amounts&, const Amounts&) = default;
-};
-Amounts DemandOf(const Requirements& job);
-Amounts DemandOf(const RoomNeed& need);
 
 // The part that a run has in the use of its cluster.
 enum class Phase : uint8_t {
@@ -105,6 +96,14 @@ class Load {
   // True if some pool of that many may have fewer runs that wait.
   bool HasPlaceToWait(int pools, absl::Time now) const;
 
+  // True if such a run takes room of the pool; of any, if they are names for the same nodes.
+  static bool CountsIn(const Requirements& job, const v1::Pool& pool, bool of_all);
+  // Returns the room that is kept in the pool; in any, if they are names for the same nodes. Null:
+  // none.
+  const KeptRoom* KeptIn(const v1::Pool& pool, bool of_all) const;
+
+  // One for each pool at most; the core sets it.
+  std::vector<KeptRoom> kept;
   std::array<Waits, kShapes> waits;
   RecentStarts starts;
   // At least this many runs may wait in a pool; the core sets it by the kind of the cluster.

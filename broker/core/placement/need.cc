@@ -35,7 +35,8 @@ RoomNeed RoomClassOf(const Requirements& job) {
   RoomNeed need = RoomNeedOf(job);
   need.cpu_millis = Rounded(need.cpu_millis);
   need.memory_bytes = Rounded(need.memory_bytes);
-  need.time_limit_s = 0;
+  // It decides where room is kept for another job.
+  need.time_limit_s = static_cast<int64_t>(Rounded(static_cast<uint64_t>(need.time_limit_s)));
   return need;
 }
 

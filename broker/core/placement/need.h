@@ -28,8 +28,8 @@ struct RoomNeed {
 };
 RoomNeed RoomNeedOf(const Requirements& job);
 
-// Is the same for all jobs whose needs hardly differ: cores and memory are rounded down, by less
-// than a fifth. So a million jobs that all differ have few classes.
+// Is the same for all jobs whose needs hardly differ: cores, memory and time limits are rounded
+// down, by less than a fifth. So a million jobs that all differ have few classes.
 RoomNeed RoomClassOf(const Requirements& job);
 
 // True if `a` needs no more than `b` of anything: where a run with `a` finds no room, one with `b`

@@ -42,6 +42,7 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
     if (!HasEnded(job)) {
       core::LiveJob& live = out.jobs.emplace_back();
       live.id = id;
+      live.create_time = core::ToTime(job.create_time());
       live.requirements = requirements.Add(core::RequirementsOf(*record.spec));
       const auto [user, is_new] =
           users.emplace(job.user(), static_cast<uint32_t>(out.users.size()));

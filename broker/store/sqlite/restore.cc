@@ -112,7 +112,7 @@ class Restorer {
           database_,
           "SELECT j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.spec, j.priority,"
           " j.start_time, j.project, j.request_id, j.fingerprint, j.hold, j.retry_time, j.user,"
-          " j.withdrawal, j.returned_runs, j.fail_overs"
+          " j.withdrawal, j.returned_runs, j.fail_overs, j.create_time"
           " FROM job j INDEXED BY job_by_state WHERE j.state = ? ORDER BY j.id",
           [this](const Statement& row) { return ReadLiveJob(row); }, state);
       if (!status.ok()) return status;
@@ -143,6 +143,7 @@ class Restorer {
                                static_cast<core::Fingerprint>(row.Int(10)), job.id, std::nullopt});
     }
     job.fail_overs = static_cast<uint32_t>(row.Int(16));
+    job.create_time = absl::FromUnixMicros(row.Int(17));
     job.user = IndexOf(std::string(row.Text(13)));
     const int64_t spec_row = row.Int(5);
     absl::StatusOr<uint32_t> requirements = RequirementsOf(spec_row, std::string(row.Text(8)));

@@ -21,12 +21,16 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST_F(CommandTest, RunSendsWhatItsFlagsSay) {
-  const Outcome outcome =
-      Run({"run",     "-q",   "--name",    "n",      "--cluster",  "a",       "--cluster", "b",
-           "--nodes", "2",    "--gpus",    "H100:8", "--cpus",     "4",       "--memory",  "16Gi",
-           "--time",  "4h",   "--env",     "A=1=2",  "--env",      "B=[x,y]", "--label",   "team=v",
-           "--pool",  "gpu",  "--workdir", "/w",     "--priority", "-5",      "--project", "p",
-           "--",      "echo", "--wait",    "[a,b]",  "",           "--",      "é"});
+  const Outcome outcome = Run({"run",           "-q",      "--name",    "n",
+                               "--cluster",     "a",       "--cluster", "b",
+                               "--nodes",       "2",       "--gpus",    "H100:8",
+                               "--cpus",        "4",       "--memory",  "16Gi",
+                               "--time",        "4h",      "--env",     "A=1=2",
+                               "--env",         "B=[x,y]", "--label",   "team=v",
+                               "--pool",        "gpu",     "--workdir", "/w",
+                               "--priority",    "-5",      "--project", "p",
+                               "--preemptible", "--",      "echo",      "--wait",
+                               "[a,b]",         "",        "--",        "é"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "42\n");
   EXPECT_EQ(outcome.err, "");
@@ -46,6 +50,7 @@ TEST_F(CommandTest, RunSendsWhatItsFlagsSay) {
   EXPECT_EQ(spec.labels().at("team"), "v");
   EXPECT_EQ(spec.working_directory(), "/w");
   EXPECT_EQ(spec.priority(), -5);
+  EXPECT_TRUE(spec.preemptible());
   EXPECT_EQ(spec.project(), "p");
   EXPECT_EQ(submitted_[0].request_id().size(), 36u);
 }

@@ -31,7 +31,7 @@ struct KeptSpec {
 const KeptSpec kKeptSpecs[] = {
     {"Plain", R"(
         name: "n m" project: "p-1" nodes: 3 time_limit { seconds: 5400 nanos: 10000000 }
-        setup: "pip install x\n" priority: -3 labels { key: "team" value: "yes" }
+        setup: "pip install x\n" priority: -3 preemptible: true labels { key: "team" value: "yes" }
         env { key: "NUMBER" value: "012" } env { key: "EMPTY" value: "" }
         env { key: "ODD" value: "a\tb\n\001\177\"\\<&>' \303\244 \360\237\230\200 \342\200\250 #: {~}" }
         command { script: "#!/bin/bash\necho \"$1\"\n" script_arguments: "--lr" script_arguments: "" }

@@ -94,9 +94,10 @@ INSTANTIATE_TEST_SUITE_P(
                  "env { key: 'B' value: '012' } env { key: 'C' value: '1e3' } "
                  "env { key: 'D' value: '~x' } env { key: 'E' value: '' }"},
         GoodFile{"Identity",
-                 "run: x\nname: \"n m\"\nproject: p-1\nlabels: {team: vision}\npriority: -3",
+                 "run: x\nname: \"n m\"\nproject: p-1\nlabels: {team: vision}\npriority: "
+                 "-3\npreemptible: true",
                  "command { script: 'x' } name: 'n m' project: 'p-1' "
-                 "labels { key: 'team' value: 'vision' } priority: -3"},
+                 "labels { key: 'team' value: 'vision' } priority: -3 preemptible: true"},
         GoodFile{"WorkingDirectory", "run: x\nworkdir: /data",
                  "command { script: 'x' } working_directory: '/data'"},
         GoodFile{"WorkingDirectoryInFull", "run: x\nworking_directory: /data",

@@ -28,6 +28,12 @@ bool IsExpected(JobStage stage, JobEvent event) {
   if (event == kRelease) return IsHeld(stage);
   // Its run is the proof that a job's dependencies were met.
   if (event == kDependencyFails) return !IsOnCluster(stage);
+  if (event == kPreempt) {
+    return IsOnCluster(stage) && !is_pending && !IsCancelAsked(stage) && !IsPreempted(stage);
+  }
+  if (event == kIsPreempted) return IsPreempted(stage);
+  // Its run is ended.
+  if (IsPreempted(stage) && (event == kHold || event == kWithdraw)) return false;
   if (event == kHold) {
     return !IsHeld(stage) && !IsCancelAsked(stage) && (is_pending || stage == JobStage::kQueued);
   }
@@ -35,7 +41,7 @@ bool IsExpected(JobStage stage, JobEvent event) {
   if (event == kComesBack || event == kBeginsFirst) return IsWithdrawn(stage);
   if (!IsOnCluster(stage)) return false;
   // Its run ends so because it was asked for: it comes back.
-  if (event == kRunIsCanceled && IsWithdrawn(stage)) return false;
+  if (event == kRunIsCanceled && (IsWithdrawn(stage) || IsPreempted(stage))) return false;
   if (event == kRetry || event == kFailOver) return !IsCancelAsked(stage);
   // A held run that starts is released first.
   const bool starts = event == kRunRuns || event == kRunSuspends || event == kRunSucceeds;
@@ -105,6 +111,7 @@ TEST(JobTransitions, OfWishesChangeNothingElse) {
     EXPECT_EQ(IsHeld(*next), event == kHold);
     EXPECT_EQ(IsReleased(*next), event == kRelease && IsOnCluster(stage) && !IsWithdrawn(stage));
     EXPECT_EQ(IsWithdrawn(*next), IsWithdrawn(stage) && event != kCancel);
+    EXPECT_FALSE(IsPreempted(*next)) << "its user's cancel counts";
     const bool ends = event == kCancel && !IsOnCluster(stage);
     EXPECT_EQ(StateOf(*next), ends ? v1::JOB_STATE_CANCELED : StateOf(stage));
   });
@@ -125,6 +132,24 @@ TEST(JobTransitions, TakeAWithdrawnRunBackAndKeepTheHold) {
       EXPECT_EQ(*next, JobStage::kPendingReleased) << "its agent must let it go";
     } else {
       EXPECT_LE(IsWithdrawn(*next), IsWithdrawn(stage));
+    }
+  });
+}
+
+TEST(JobTransitions, TakeAPreemptedJobToTheQueueUnlessItsRunEndsFirst) {
+  ForEachPair([](JobStage stage, JobEvent event) {
+    const auto next = Next(stage, event);
+    if (!next) return;
+    if (event == kPreempt) {
+      EXPECT_TRUE(IsPreempted(*next));
+      EXPECT_EQ(StateOf(*next), StateOf(stage));
+    } else if (event == kIsPreempted) {
+      EXPECT_EQ(*next, JobStage::kQueued);
+    } else if (IsPreempted(stage)) {
+      const bool goes_on = event == kRunWaits || event == kRunRuns || event == kRunSuspends;
+      EXPECT_EQ(IsPreempted(*next), goes_on);
+    } else {
+      EXPECT_FALSE(IsPreempted(*next));
     }
   });
 }

@@ -364,7 +364,7 @@ TEST(NormalizeJobSpec, RefusesGpusOfTwoTypesAndSaysWhatToDoInstead) {
 
 TEST(NormalizeJobSpec, KnowsEachFieldThatItsMessageHas) {
   // A field added to JobSpec needs a rule: a limit, or a refusal. Then this number follows.
-  EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 25);
+  EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 26);
   EXPECT_EQ(v1::Resources::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::Placement::descriptor()->field_count(), 2);
   EXPECT_EQ(v1::SlurmOptions::descriptor()->field_count(), 22);

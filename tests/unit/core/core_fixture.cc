@@ -213,8 +213,9 @@ ClusterViews CoreTest::Views() const {
 }
 
 v1::StateReason CoreTest::Explain(uint64_t job) {
-  EXPECT_EQ(Job(job).state(), v1::JOB_STATE_QUEUED);
-  return WhyQueued(RequirementsOf(Job(job).spec()), Views(), limits_, now_);
+  const v1::Job waits = Job(job);
+  EXPECT_EQ(waits.state(), v1::JOB_STATE_QUEUED);
+  return WhyQueued(RequirementsOf(waits.spec()), {waits.priority(), job}, Views(), limits_, now_);
 }
 
 std::vector<v1::Cluster> CoreTest::Clusters() { return ListClusters({}).clusters; }

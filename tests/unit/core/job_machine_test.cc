@@ -66,6 +66,7 @@ TEST(JobMachine, IsTheSameAfterARestart) {
     stored.cancel_requested = job.cancel_requested();
     stored.hold = job.hold();
     if (job.withdrawn()) stored.withdrawal.emplace();
+    if (job.preempted()) stored.withdrawal.emplace().set_cause(v1::WITHDRAWAL_CAUSE_PREEMPTION);
     EXPECT_EQ(Job(stored).stage(), stage) << static_cast<int>(stage);
   }
 }

@@ -285,7 +285,7 @@ TEST(Rank, OnlyFallsWhenRunsCome) {
   placement::Rank last;
   for (int i = 0; i < 50; ++i) {
     const placement::Rank rank =
-        placement::RankOf(placement::MakeEstimate(job, capacity, load, now));
+        placement::RankOf(placement::MakeEstimate(job, Turn(), capacity, load, now));
     EXPECT_LE(last, rank) << i;
     last = rank;
     load.Add(job, placement::Phase::kWaits);

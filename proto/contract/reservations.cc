@@ -1,0 +1,46 @@
+#include "contract/reservations.h"
+
+#include <fmt/format.h>
+
+#include "absl/time/time.h"
+#include "contract/sentences.h"
+#include "contract/text.h"
+
+namespace muster::contract {
+namespace {
+
+std::string UtcText(const google::protobuf::Timestamp& time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(time.seconds()),
+                          absl::UTCTimeZone());
+}
+
+}  // namespace
+
+std::string RoomReserved(const v1::StateReason& reason) {
+  std::string words =
+      fmt::format("the job fits; the room is kept for job {}, which has waited long and needs more",
+                  reason.subject());
+  if (reason.has_until()) words += fmt::format(", and has it by {}", UtcText(reason.until()));
+  return words;
+}
+
+std::string RoomReservedRemedy(const v1::StateReason& reason) {
+  if (!reason.has_until())
+    return "time limits (--time) tell when runs end, so that others can start before";
+  return "a job with a time limit (--time) that ends before then may start now";
+}
+
+std::string Preempting(const v1::StateReason& reason) {
+  return fmt::format("its run is being ended, because job {} comes first and takes its room",
+                     reason.subject());
+}
+
+std::string PreemptedFor(uint64_t job, int32_t priority) {
+  return fmt::format("job {} of priority {} takes its room", job, priority);
+}
+
+void SayRoomIsKept(v1::StateReason* reason) {
+  AddToSentence("room that comes free there is kept for this job", reason);
+}
+
+}  // namespace muster::contract
