@@ -37,6 +37,11 @@ std::shared_ptr<FileTaker> Fetches::Find(std::string_view ticket) const {
   return found == takers_.end() ? nullptr : found->second.lock();
 }
 
+size_t Fetches::size() const {
+  const MutexLock lock(mutex_);
+  return takers_.size();
+}
+
 void Fetches::Remove(const std::string& ticket) {
   const MutexLock lock(mutex_);
   takers_.erase(ticket);

@@ -65,6 +65,8 @@ class Fetches {
   // Returns null if nobody waits for it.
   std::shared_ptr<FileTaker> Find(std::string_view ticket) const;
   void Remove(const std::string& ticket);
+  // Fetches under way.
+  size_t size() const;
 
  private:
   mutable Mutex mutex_;

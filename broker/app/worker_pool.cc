@@ -24,6 +24,11 @@ bool WorkerPool::PostCall(Task task) {
   return true;
 }
 
+size_t WorkerPool::waiting_calls() const {
+  const MutexLock lock(mutex_);
+  return waiting_calls_;
+}
+
 bool WorkerPool::PostStep(Task task) {
   {
     const MutexLock lock(mutex_);

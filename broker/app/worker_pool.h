@@ -44,6 +44,10 @@ class WorkerPool : public Readers {
   // False: the pool has stopped.
   bool PostStep(Task task);
 
+  // Calls that wait, with reserved places, and the most that may.
+  size_t waiting_calls() const;
+  size_t max_waiting_calls() const { return options_.max_waiting_calls; }
+
   // Runs the tasks that wait, then ends the threads.
   void Stop();
 

@@ -58,6 +58,11 @@ bool AuditLog::Append(Record record, bool must_wait, const Written& written) {
   return waits;
 }
 
+size_t AuditLog::queued() const {
+  const MutexLock lock(mutex_);
+  return queue_.size();
+}
+
 void AuditLog::AppendRefusal(Record record) {
   record.micros = NowMicros();
   const MutexLock lock(mutex_);

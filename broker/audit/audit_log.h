@@ -65,6 +65,9 @@ class AuditLog {
   void Stop();
 
   const std::string& path() const { return options_.path; }
+  // Records that wait for the disk, and the most before answers wait.
+  size_t queued() const;
+  size_t max_queued() const { return options_.max_queued; }
 
  private:
   struct Waiting {
@@ -89,7 +92,7 @@ class AuditLog {
   const std::function<void(const absl::Status&)> on_failure_;
   const std::unique_ptr<AuditFile> file_;  // of the writing thread
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;
   std::vector<Waiting> queue_ ABSL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point due_ ABSL_GUARDED_BY(mutex_);  // of a queue with records

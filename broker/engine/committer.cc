@@ -39,6 +39,16 @@ Committer::Counts Committer::TakeCounts() {
   return counts;
 }
 
+Committer::Counts Committer::counts() const {
+  const MutexLock lock(mutex_);
+  return counts_;
+}
+
+size_t Committer::waiting_rows() const {
+  const MutexLock lock(mutex_);
+  return waiting_.rows();
+}
+
 void Committer::Stop() {
   {
     const MutexLock lock(mutex_);

@@ -53,6 +53,10 @@ class Committer {
   };
   // Any thread may use it.
   Counts TakeCounts();
+  // The same; the largest commit is not forgotten.
+  Counts counts() const;
+  // Rows that wait for the disk.
+  size_t waiting_rows() const;
   // Commits what waits, carries it out, then ends the thread. No Offer may follow.
   void Stop();
 
@@ -69,7 +73,7 @@ class Committer {
   const CarryOut carry_out_;
   const OnFailure on_failure_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;
   WaitingOutput waiting_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_);

@@ -162,6 +162,38 @@ void Engine::HandleBatch(std::vector<Inbox::Entry> batch) {
   committer_.Offer(loop_.Turn(std::move(inputs), now, [&batch](const CoreLoop::Handled& handled) {
     if (const auto& peer = batch[handled.input].peer) peer->Handled();
   }));
+  ShowCounters();
+}
+
+void Engine::ShowCounters() {
+  const core::Counters counters = loop_.counters();
+  const MutexLock lock(shown_mutex_);
+  shown_ = counters;
+}
+
+std::vector<Gauge> Engine::gauges() const {
+  const Inbox::Cost submits = inbox_.fill(Inbox::Lane::kSubmits);
+  return {
+      {"core_requests", inbox_.fill(Inbox::Lane::kRequests).items, options_.max_waiting_requests},
+      {"core_submitted_jobs", submits.items, options_.max_waiting_jobs},
+      {"core_submitted_bytes", submits.bytes, options_.max_waiting_job_bytes},
+      {"commit_rows", committer_.waiting_rows(), options_.committer.max_waiting_rows},
+      {"change_tail_bytes", changes_.bytes(), options_.changes.max_bytes},
+  };
+}
+
+Stats::Totals Engine::totals() const {
+  const Committer::Counts committed = committer_.counts();
+  const uint64_t refused = inbox_.refused();
+  const MutexLock lock(shown_mutex_);
+  return {.queued_jobs = shown_.queued,
+          .active_runs = shown_.active_runs,
+          .retries = shown_.retries,
+          .dropped_events = shown_.illegal_transitions,
+          .stale_messages = shown_.stale_messages,
+          .refused_requests = refused,
+          .commits = committed.commits,
+          .committed_rows = committed.rows};
 }
 
 void Engine::ReportStats() {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -24,12 +25,14 @@
 #include "broker/engine/committer.h"
 #include "broker/engine/core_loop.h"
 #include "broker/engine/effects.h"
+#include "broker/engine/gauge.h"
 #include "broker/engine/inbox.h"
 #include "broker/engine/stats.h"
 #include "broker/engine/use_board.h"
 #include "broker/store/store.h"
 #include "contract/place_limits.h"
 #include "contract/project_shares.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -105,6 +108,12 @@ class Engine {
   std::shared_ptr<const core::ClusterViews> clusters() const { return clusters_.Read(); }
   const UseBoard& uses() const { return uses_; }
 
+  // ---- the engine's own work, for /metrics
+
+  std::vector<Gauge> gauges() const;
+  // As of the latest batch.
+  Stats::Totals totals() const;
+
  private:
   template <typename Request, typename Done>
   void Ask(Request request, Done done, Inbox::Lane lane = Inbox::Lane::kRequests);
@@ -112,6 +121,7 @@ class Engine {
   void HandleBatch(std::vector<Inbox::Entry> batch);
   void ReportStats();
   absl::Status Refusal() const;
+  void ShowCounters();
 
   const EngineOptions options_;
   CoreLoop loop_;  // core thread
@@ -128,6 +138,9 @@ class Engine {
   // core thread
   std::chrono::steady_clock::time_point next_stats_;
   Stats::Totals reported_;
+
+  mutable Mutex shown_mutex_;
+  core::Counters shown_ ABSL_GUARDED_BY(shown_mutex_);
 
   std::thread thread_;
 };

@@ -24,6 +24,16 @@ bool Inbox::PushLazily(Lane lane, Entry entry) {
   return Add(lane, std::move(entry));
 }
 
+Inbox::Cost Inbox::fill(Lane lane) const {
+  const MutexLock lock(mutex_);
+  return lanes_[static_cast<size_t>(lane)].fill;
+}
+
+uint64_t Inbox::refused() const {
+  const MutexLock lock(mutex_);
+  return refused_;
+}
+
 bool Inbox::Add(Lane lane, Entry entry) {
   if (closed_) return false;
   Queue& queue = lanes_[static_cast<size_t>(lane)];

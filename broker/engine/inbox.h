@@ -72,6 +72,10 @@ class Inbox {
   };
   Marks TakeMarks();
 
+  // Returns what waits in a lane, and the number of entries that were refused since the start.
+  Cost fill(Lane lane) const;
+  uint64_t refused() const;
+
   // Takes no more entries; Take still returns those that wait.
   void Close();
   // True if the inbox is closed and everything has been taken.

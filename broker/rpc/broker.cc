@@ -8,6 +8,7 @@
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/server_posix.h>
 
+#include <atomic>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -23,11 +24,16 @@
 #include "broker/auth/projects.h"
 #include "broker/auth/tokens.h"
 #include "broker/files/job_files.h"
+#include "broker/http/bounds.h"
 #include "broker/rpc/broker_audit.h"
+#include "broker/rpc/broker_metrics.h"
 #include "broker/rpc/call_audit.h"
 #include "broker/rpc/call_bounds.h"
+#include "broker/rpc/channel_arguments.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/cut_connections.h"
+#include "broker/rpc/http_entrance.h"
+#include "broker/rpc/http_front.h"
 #include "broker/rpc/listen_address.h"
 #include "broker/rpc/reflection.h"
 #include "broker/rpc/stream_registry.h"
@@ -76,29 +82,6 @@ constexpr size_t kMaxWaitingTokens = 256;
 void KeepGrpc() {
   static const bool kept = (grpc_init(), true);
   static_cast<void>(kept);
-}
-
-void SetChannelArguments(grpc::ServerBuilder& builder) {
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // A connection that is not a caller's by then is closed: some hundred times the way around the
-  // world.
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
-  // A token and a few names fit; more is refused before it is kept.
-  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
-  // Calls and streams of one connection; a client keeps more to itself until others have ended.
-  // Half of max_streams by default, so that no connection takes all.
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 5'000);
-  // Agents ping every 30 s.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 15'000);
-  // A second broker on the port must fail, not share it.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // These records of each connection and call are not used, and cost both memory and time.
-  builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
-  // The broker never compresses its messages; clients may.
-  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
 }
 
 std::unique_ptr<oidc::Provider> MakeProvider(const oidc::VerifierOptions& options) {
@@ -156,6 +139,8 @@ class RunningBroker final : public Broker {
     engine_->Start();
     if (absl::Status status = OpenAccess(); !status.ok()) return status;
     users_.set_audit(&audit_.calls());
+    users_.set_entrance(&entrance_);
+    audit_.calls().set_entrance(&entrance_);
     audit_.Start(access_.get());
     MakeServices();
     return Listen();
@@ -163,6 +148,8 @@ class RunningBroker final : public Broker {
 
   int port() const override { return port_; }
   int tls_port() const override { return tls_port_; }
+  int http_port() const override { return http_ ? http_->port() : 0; }
+  int http_tls_port() const override { return http_ ? http_->tls_port() : 0; }
 
   void Housekeep() override {
     if (access_ != nullptr) {
@@ -187,7 +174,9 @@ class RunningBroker final : public Broker {
 
   void Shutdown() override {
     if (std::exchange(down_, true)) return;
+    is_stopping_ = true;
     if (listener_) listener_->Stop();
+    if (http_) http_->Drain();
     if (server_) server_->GetHealthCheckService()->SetServingStatus(false);
     streams_.EndAll(contract::ShuttingDown());
     if (engine_) engine_->Stop();
@@ -200,6 +189,7 @@ class RunningBroker final : public Broker {
     WriteTokenUses();
     // All calls that were taken are answered now, but streams may still be ending.
     streams_.AwaitEnds(options_.shutdown_grace);
+    if (http_) http_->Stop(options_.shutdown_grace);
     if (server_) {
       CutConnections(options_.socket_path, {port_, tls_port_});
       server_->Shutdown(absl::ToChronoTime(absl::Now() + options_.shutdown_grace));
@@ -350,6 +340,52 @@ class RunningBroker final : public Broker {
       users_.Note(fd, std::move(user), is_owner);
       grpc::AddInsecureChannelFromFd(server_.get(), fd);
     });
+    return ListenHttp();
+  }
+
+  std::string Metrics() {
+    BrokerMetrics metrics{.totals = engine_->totals(),
+                          .queues = engine_->gauges(),
+                          .calls_in_flight = call_bounds_.in_flight(),
+                          .file_bytes = files_->used_bytes(),
+                          .file_bytes_bound = files_->options().max_total_bytes,
+                          .log_bytes = archive_->usage().bytes,
+                          .clusters = engine_->clusters(),
+                          .http = http_counts_};
+    const auto add = [&metrics](std::string_view queue, uint64_t fill, uint64_t bound) {
+      metrics.queues.push_back({queue, fill, bound});
+    };
+    const auto add_pool = [&add](std::string_view queue, const WorkerPool& pool) {
+      add(queue, pool.waiting_calls(), pool.max_waiting_calls());
+    };
+    add("queued_jobs", metrics.totals.queued_jobs, options_.core.max_queued_jobs);
+    add_pool("reader_calls", readers_);
+    add_pool("file_calls", file_workers_);
+    add_pool("count_calls", counters_);
+    add_pool("token_calls", token_workers_);
+    add("streams", streams_.size(), options_.max_streams);
+    add("fetches", fetches_.size(), kMaxFetches);
+    add("audit_records", audit_.log().queued(), audit_.log().max_queued());
+    if (const http::Counts* http = http_counts_) {
+      add("http_connections", http->connections, http::kMaxConnections);
+      add("http_body_bytes", http->body_bytes, http::kMaxBodyBytesHeld);
+    }
+    return MetricsText(metrics);
+  }
+
+  absl::Status ListenHttp() {
+    if (options_.http.listen.empty() && options_.http.tls_listen.empty()) return absl::OkStatus();
+    auto begun = BeginHttp({.options = options_.http,
+                            .identity = access_ ? &access_->server() : nullptr,
+                            .server = server_.get(),
+                            .users = &users_,
+                            .audit = &audit_.calls(),
+                            .entrance = &entrance_,
+                            .is_ready = [this] { return !is_stopping_; },
+                            .metrics = [this] { return Metrics(); }});
+    if (!begun.ok()) return begun.status();
+    http_ = *std::move(begun);
+    http_counts_ = &http_->counts();
     return absl::OkStatus();
   }
 
@@ -366,6 +402,7 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<oidc::Provider> provider_ = MakeProvider(options_.people);
   const std::unique_ptr<oidc::Verifier> verifier_ =
       provider_ ? std::make_unique<oidc::Verifier>(&options_.people, provider_.get()) : nullptr;
+  const HttpEntrance entrance_;
   Users users_{options_.roles, tokens_.get(), projects_.get(), verifier_.get()};
   std::unique_ptr<ClusterAccess> access_;  // null: there is no network listener
   Fetches fetches_;
@@ -392,7 +429,10 @@ class RunningBroker final : public Broker {
   std::unique_ptr<Engine> engine_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<http::Server> http_;                      // null: HTTP is not served
+  std::atomic<const http::Counts*> http_counts_ = nullptr;  // of http_
   std::unique_ptr<UnixListener> listener_;
+  std::atomic<bool> is_stopping_ = false;
   int port_ = 0;
   int tls_port_ = 0;
   bool down_ = false;

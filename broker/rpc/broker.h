@@ -20,6 +20,7 @@
 #include "broker/core/core.h"
 #include "broker/engine/engine.h"
 #include "broker/files/file_store.h"
+#include "broker/http/options.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/users.h"
 #include "broker/secrets/secrets.h"
@@ -52,6 +53,7 @@ struct BrokerOptions {
   TlsOptions tls;
   AuditOptions audit;
   oidc::VerifierOptions people;  // without an issuer there is no identity provider
+  http::HttpOptions http;        // tls_listen needs tls.listen
   std::string listen;            // in the form of CheckListenAddress; empty: only the socket
   size_t max_streams = 10'000;   // for agents (two each), watchers and followers of logs together
   UserBounds user;               // of each one
@@ -89,6 +91,9 @@ class Broker {
   virtual int port() const = 0;
   // Returns the port of the network listener; 0 if none.
   virtual int tls_port() const = 0;
+  // Return the ports of HTTP, without and with TLS; 0: none.
+  virtual int http_port() const = 0;
+  virtual int http_tls_port() const = 0;
   // Removes jobs and logs that are too old, and files that are no longer needed. Call it about once
   // a minute.
   virtual void Housekeep() = 0;

@@ -32,6 +32,7 @@ class BrokerAudit {
 
   CallAudit& calls() { return calls_; }
   const std::string& path() const { return log_->path(); }
+  const audit::AuditLog& log() const { return *log_; }
 
  private:
   void RecordIdentity(const ClusterAccess* access);

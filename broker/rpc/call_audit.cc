@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "broker/app/audit_subject.h"
+#include "broker/rpc/http_entrance.h"
 #include "broker/rpc/peer_certificate.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
@@ -167,7 +168,7 @@ bool CallAudit::Finish(const grpc::ServerContextBase& call, std::string_view met
   audit::Record record{.user = std::move(who.user),
                        .role = std::move(who.role),
                        .credential = std::move(who.credential),
-                       .origin = call.peer(),
+                       .origin = entrance_ ? entrance_->OriginOf(call) : call.peer(),
                        .action = AuditedAction(method),
                        .jobs = subject.Jobs(),
                        .target = subject.target(),
@@ -180,12 +181,12 @@ bool CallAudit::Finish(const grpc::ServerContextBase& call, std::string_view met
 }
 
 void CallAudit::RefuseAtGate(std::string_view method, const Principal& caller,
-                             const absl::Status& status) {
+                             const absl::Status& status, std::string_view origin) {
   Who who = WhoIs(caller);
   log_.AppendRefusal({.user = std::move(who.user),
                       .role = std::move(who.role),
                       .credential = std::move(who.credential),
-                      .origin = "tls",
+                      .origin = std::string(origin),
                       .action = AuditedAction(method),
                       .result = ResultOf(status)});
 }

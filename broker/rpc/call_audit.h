@@ -28,6 +28,7 @@ class ServerContextBase;
 namespace muster::broker {
 
 class AuditSubject;
+class HttpEntrance;
 
 class CallAudit {
  public:
@@ -48,8 +49,11 @@ class CallAudit {
   bool Finish(const grpc::ServerContextBase& call, std::string_view method, AuditRule rule,
               const AuditSubject& subject, const absl::Status& status,
               const std::function<void()>& written);
-  // Records a call that the gate of the network listener has refused.
-  void RefuseAtGate(std::string_view method, const Principal& caller, const absl::Status& status);
+  // Records a call from `origin` that was refused before its messages were read.
+  void RefuseAtGate(std::string_view method, const Principal& caller, const absl::Status& status,
+                    std::string_view origin);
+  // Calls over HTTP are known by it. Set it before the first call; null: there are none.
+  void set_entrance(const HttpEntrance* entrance) { entrance_ = entrance; }
 
   AuditRule RuleOf(std::string_view method) const { return AuditRuleOf(method, audits_log_reads_); }
 
@@ -66,6 +70,7 @@ class CallAudit {
 
   audit::AuditLog& log_;
   const bool audits_log_reads_;
+  const HttpEntrance* entrance_ = nullptr;
   Mutex mutex_;
   // As many as there are calls in progress.
   absl::flat_hash_map<const grpc::ServerContextBase*, Who> callers_ ABSL_GUARDED_BY(mutex_);

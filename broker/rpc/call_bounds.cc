@@ -81,6 +81,11 @@ absl::Status CallBounds::Begin(const grpc::ServerContextBase* call, const std::s
   return absl::OkStatus();
 }
 
+size_t CallBounds::in_flight() const {
+  const MutexLock lock(mutex_);
+  return users_.size();
+}
+
 void CallBounds::End(const grpc::ServerContextBase* call) {
   const MutexLock lock(mutex_);
   const auto found = users_.find(call);

@@ -35,13 +35,15 @@ class CallBounds {
   // Counts a call that has come. RESOURCE_EXHAUSTED, with RetryInfo and QuotaFailure: it is one too
   // many. TOO_MANY_CALLS: in the last seconds. TOO_MANY_CALLS_IN_FLIGHT: at the same time.
   absl::Status Begin(const grpc::ServerContextBase* call, const std::string& user, absl::Time now);
+  // Calls and streams of users in flight.
+  size_t in_flight() const;
   // The call has ended; it may be one that was not counted.
   void End(const grpc::ServerContextBase* call);
 
  private:
   const UserBounds bounds_;
   UserMeter rates_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   absl::flat_hash_map<const grpc::ServerContextBase*, std::string> users_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, size_t> in_flight_ ABSL_GUARDED_BY(mutex_);  // none is 0
 };

@@ -4,6 +4,8 @@
 #include <grpcpp/server_context.h>
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "broker/rpc/call_bounds.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/gate.h"
+#include "broker/rpc/http_entrance.h"
 #include "broker/rpc/peer_certificate.h"
 #include "broker/rpc/users.h"
 #include "contract/errors.h"
@@ -41,6 +44,13 @@ Principal FindCaller(const Users& users, const grpc::CallbackServerContext& call
   const auto [begin, end] = call.client_metadata().equal_range(kHeader);
   for (auto header = begin; header != end; ++header) {
     credentials.emplace_back(header->second.data(), header->second.size());
+  }
+  const std::optional<std::string> http_peer =
+      users.entrance() ? users.entrance()->PeerOf(call) : std::nullopt;
+  if (http_peer) {
+    // The connection is the broker's own and says nothing of who calls.
+    if (credentials.empty()) return {.refusal = auth::Missing()};
+    return users.PrincipalOf(*http_peer, credentials);
   }
   const std::shared_ptr<const grpc::AuthContext> context = call.auth_context();
   if (context == nullptr || !IsOverTls(*context)) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_split.h"
 #include "broker/auth/role.h"
+#include "broker/rpc/http_settings.h"
 #include "broker/rpc/listen_address.h"
 #include "broker/rpc/oidc_settings.h"
 #include "contract/text.h"
@@ -287,6 +288,7 @@ std::vector<Setting> SettingsOf(Config* config) {
   };
   for (Setting& setting : LogAndFileSettings(config)) settings.push_back(std::move(setting));
   for (Setting& setting : TlsSettings(config)) settings.push_back(std::move(setting));
+  for (Setting& setting : HttpSettings(config)) settings.push_back(std::move(setting));
   for (Setting& setting : OidcSettings(config)) settings.push_back(std::move(setting));
   for (Setting& setting : AuditSettings(config)) settings.push_back(std::move(setting));
   return settings;

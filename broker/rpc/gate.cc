@@ -6,6 +6,7 @@
 
 #include "broker/app/principal.h"
 #include "broker/rpc/call_audit.h"
+#include "broker/rpc/http_entrance.h"
 #include "broker/rpc/peer_certificate.h"
 #include "broker/rpc/users.h"
 #include "contract/errors.h"
@@ -111,6 +112,15 @@ absl::Status TwoCredentials() {
                          "takes one of them; people use a token alone, agents a certificate alone");
 }
 
+absl::Status AdmitPerson(const Users& users, std::string_view peer, std::string_view path,
+                         const std::vector<std::string_view>& credentials, Principal* caller) {
+  if (IsOpen(path, Caller::kAnyone)) return absl::OkStatus();
+  if (credentials.empty()) return NoCredential();
+  *caller = users.PrincipalOf(peer, credentials);
+  if (!caller->refusal.ok()) return caller->refusal;
+  return IsOpen(path, Caller::kPerson) ? absl::OkStatus() : NotForPeople();
+}
+
 grpc::Status Gate::Process(const InputMetadata& metadata, grpc::AuthContext* context,
                            OutputMetadata*, OutputMetadata*) {
   const auto path = metadata.find(":path");
@@ -127,7 +137,7 @@ grpc::Status Gate::Process(const InputMetadata& metadata, grpc::AuthContext* con
   const absl::Status admitted = Admit(named, certificate, credentials, &caller);
   if (!admitted.ok() && audit_ != nullptr) {
     if (!certificate.empty()) caller = OfCertificate(certificate);
-    audit_->RefuseAtGate(named, caller, admitted);
+    audit_->RefuseAtGate(named, caller, admitted, kPeer);
   }
   return rpc::ToGrpc(admitted);
 }
@@ -138,11 +148,7 @@ absl::Status Gate::Admit(std::string_view path, const std::string& certificate,
   if (IsOpen(path, Caller::kAnyone)) return absl::OkStatus();
   if (certificate.empty() && credentials.empty()) return NoCredential();
   if (!certificate.empty() && !credentials.empty()) return TwoCredentials();
-  if (certificate.empty()) {
-    *caller = users_.PrincipalOf(kPeer, credentials);
-    if (!caller->refusal.ok()) return caller->refusal;
-    return IsOpen(path, Caller::kPerson) ? absl::OkStatus() : NotForPeople();
-  }
+  if (certificate.empty()) return AdmitPerson(users_, kPeer, path, credentials, caller);
   if (const auto peer = access_.Check(certificate); !peer.ok()) return peer.status();
   return IsOpen(path, Caller::kCluster) ? absl::OkStatus() : NotForAgents();
 }
@@ -150,6 +156,10 @@ absl::Status Gate::Admit(std::string_view path, const std::string& certificate,
 AgentIdentity::AgentIdentity(const ClusterAccess* access, const Users& users,
                              const grpc::ServerContextBase& call)
     : access_(access) {
+  if (users.entrance() != nullptr && users.entrance()->PeerOf(call)) {
+    refusal_ = NoCredential();
+    return;
+  }
   const auto context = call.auth_context();
   if (context == nullptr || !IsOverTls(*context)) {
     const Principal caller = users.PrincipalOf(call.peer(), {});

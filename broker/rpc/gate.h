@@ -27,6 +27,11 @@ namespace muster::broker {
 class CallAudit;
 class Users;
 
+// Says if the caller from `peer` may make a call as a person, with a token alone. `credentials` are
+// the values of "authorization". Sets `caller` to what is known of the caller.
+absl::Status AdmitPerson(const Users& users, std::string_view peer, std::string_view path,
+                         const std::vector<std::string_view>& credentials, Principal* caller);
+
 // UNAUTHENTICATED, TWO_CREDENTIALS: a call has both a certificate and a token.
 absl::Status TwoCredentials();
 

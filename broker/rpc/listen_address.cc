@@ -58,15 +58,26 @@ absl::StatusOr<Place> Split(std::string_view address, std::string_view example) 
   return place;
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> CheckListenAddress(std::string_view address) {
-  const absl::StatusOr<Place> place = Split(address, "127.0.0.1:7070");
+// `for_others` is the setting for other machines.
+absl::StatusOr<std::string> CheckLoopback(std::string_view address, std::string_view example,
+                                          std::string_view for_others) {
+  const absl::StatusOr<Place> place = Split(address, example);
   if (!place.ok()) return place.status();
   if (IsLoopback(place->host)) return place->Text();
   return Bad(address,
-             "without TLS the broker listens on this machine only; use 127.0.0.1:PORT or "
-             "[::1]:PORT, or tls.listen for other machines");
+             fmt::format("without TLS the broker listens on this machine only; use 127.0.0.1:PORT "
+                         "or [::1]:PORT, or {} for other machines",
+                         for_others));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> CheckListenAddress(std::string_view address) {
+  return CheckLoopback(address, "127.0.0.1:7070", "tls.listen");
+}
+
+absl::StatusOr<std::string> CheckHttpListenAddress(std::string_view address) {
+  return CheckLoopback(address, "127.0.0.1:7071", "http.tls_listen");
 }
 
 absl::StatusOr<std::string> CheckTlsListenAddress(std::string_view address) {

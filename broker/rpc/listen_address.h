@@ -14,6 +14,9 @@ namespace muster::broker {
 // wrong and what is possible.
 absl::StatusOr<std::string> CheckListenAddress(std::string_view address);
 
+// Checks the same for HTTP.
+absl::StatusOr<std::string> CheckHttpListenAddress(std::string_view address);
+
 // Checks the same for the network listener, which takes any IP address. A name is refused, because
 // it may mean another address tomorrow.
 absl::StatusOr<std::string> CheckTlsListenAddress(std::string_view address);

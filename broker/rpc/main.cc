@@ -19,6 +19,7 @@
 #include "broker/rpc/broker_audit.h"
 #include "broker/rpc/config.h"
 #include "broker/rpc/grpc_log.h"
+#include "broker/rpc/http_settings.h"
 #include "broker/rpc/init_command.h"
 #include "broker/rpc/oidc_settings.h"
 #include "broker/rpc/rotate_secrets_key.h"
@@ -66,6 +67,10 @@ absl::Status MakeDirectory(const std::string& path) {
 std::string PortFile(const Config& config) { return config.state_dir + "/broker.port"; }
 std::string AuditFilePath(const Config& config) { return config.state_dir + "/audit.db"; }
 std::string TlsPortFile(const Config& config) { return config.state_dir + "/broker.tls.port"; }
+std::string HttpPortFile(const Config& config) { return config.state_dir + "/broker.http.port"; }
+std::string HttpTlsPortFile(const Config& config) {
+  return config.state_dir + "/broker.http.tls.port";
+}
 
 // Writes a port for scripts that asked for any free one. The file exists while the broker serves
 // the port.
@@ -118,12 +123,16 @@ int Serve(const Config& config) {
   if (!broker.ok()) return Fail(broker.status());
   absl::Status ports = WritePortFile(PortFile(config), (*broker)->port());
   ports.Update(WritePortFile(TlsPortFile(config), (*broker)->tls_port()));
+  ports.Update(WritePortFile(HttpPortFile(config), (*broker)->http_port()));
+  ports.Update(WritePortFile(HttpTlsPortFile(config), (*broker)->http_tls_port()));
   if (!ports.ok()) return Fail(ports);
   LogEvent(spdlog::level::info, "serving",
            {{"version", MUSTER_VERSION},
             {"socket", config.state_dir + "/broker.sock"},
             {"port", fmt::format("{}", (*broker)->port())},
-            {"tls_port", fmt::format("{}", (*broker)->tls_port())}});
+            {"tls_port", fmt::format("{}", (*broker)->tls_port())},
+            {"http_port", fmt::format("{}", (*broker)->http_port())},
+            {"http_tls_port", fmt::format("{}", (*broker)->http_tls_port())}});
   for (;;) {
     const timespec patience{kHousekeepSeconds, 0};
     const int signal = sigtimedwait(&signals, nullptr, &patience);
@@ -135,6 +144,8 @@ int Serve(const Config& config) {
   }
   std::remove(PortFile(config).c_str());
   std::remove(TlsPortFile(config).c_str());
+  std::remove(HttpPortFile(config).c_str());
+  std::remove(HttpTlsPortFile(config).c_str());
   (*broker)->Shutdown();
   LogEvent(spdlog::level::info, "stopped");
   return 0;
@@ -213,6 +224,7 @@ int Main(int argc, char** argv) {
   if (status.ok()) status = ApplyFlags(flags, settings);
   if (status.ok()) status = FinishLease(&config);
   if (status.ok()) status = FinishOidc(&config);
+  if (status.ok()) status = CheckHttp(config);
   config.broker.audit.settings = TextOfGiven(given);
   if (!status.ok()) return Fail(status, kExitUsage);
   if (config.state_dir.empty()) {

@@ -38,6 +38,11 @@ void StreamRegistry::Remove(const OpenStream* stream) {
   if (ending_ && streams_.empty()) changed_.notify_all();
 }
 
+size_t StreamRegistry::size() const {
+  const MutexLock lock(mutex_);
+  return streams_.size();
+}
+
 void StreamRegistry::EndAll(const absl::Status& status) {
   {
     const MutexLock lock(mutex_);

@@ -46,6 +46,8 @@ class StreamRegistry {
   absl::Status Add(const std::shared_ptr<OpenStream>& stream,
                    std::shared_ptr<const auth::Token> token = nullptr);
   void Remove(const OpenStream* stream);
+  // Open streams.
+  size_t size() const;
   // Ends every stream and refuses new ones.
   void EndAll(const absl::Status& status);
   // Waits until all streams are done, or so long. Clients that do not read keep theirs from it.
@@ -67,7 +69,7 @@ class StreamRegistry {
 
   const size_t max_streams_;
   const absl::Duration tick_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;
   absl::flat_hash_map<const OpenStream*, Entry> streams_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;

@@ -30,6 +30,7 @@ class Verifier;
 namespace muster::broker {
 
 class CallAudit;
+class HttpEntrance;
 
 // Names a client over TCP: it is on this machine, but its user is not known.
 inline constexpr std::string_view kLoopbackUser = "anonymous@loopback";
@@ -53,6 +54,9 @@ class Users {
   // Callers are noted there. Set it before the first call; null: nowhere.
   void set_audit(CallAudit* audit) { audit_ = audit; }
   CallAudit* audit() const { return audit_; }
+  // Calls over HTTP are known by it. Set it before the first call; null: there are none.
+  void set_entrance(const HttpEntrance* entrance) { entrance_ = entrance; }
+  const HttpEntrance* entrance() const { return entrance_; }
 
   // Notes the user of a descriptor that is about to be handed to gRPC.
   void Note(int fd, std::string user, bool is_owner);
@@ -81,6 +85,7 @@ class Users {
   const auth::Projects* const projects_;
   const oidc::Verifier* const verifier_;
   CallAudit* audit_ = nullptr;
+  const HttpEntrance* entrance_ = nullptr;
   mutable Mutex mutex_;
   // The table has as many entries as there were descriptors in use at a time.
   absl::flat_hash_map<int, Peer> by_fd_ ABSL_GUARDED_BY(mutex_);

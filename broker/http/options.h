@@ -1,0 +1,28 @@
+// What the HTTP server is told.
+#ifndef MUSTER_BROKER_HTTP_OPTIONS_H_
+#define MUSTER_BROKER_HTTP_OPTIONS_H_
+
+#include <string>
+#include <vector>
+
+namespace muster::http {
+
+struct TlsFiles {
+  std::string certificate;  // with its chain, PEM
+  std::string key;          // PEM
+};
+
+// The settings.
+struct HttpOptions {
+  // The path of a Unix socket, or IP:PORT of this machine alone; empty: none.
+  std::string listen;
+  std::string tls_listen;  // IP:PORT; empty: none
+  // Pages of these origins may call, beside those of the broker's own host.
+  std::vector<std::string> allowed_origins;
+  // Whether /metrics answers callers without a token.
+  bool open_metrics = false;
+};
+
+}  // namespace muster::http
+
+#endif  // MUSTER_BROKER_HTTP_OPTIONS_H_

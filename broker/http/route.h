@@ -1,0 +1,42 @@
+// Decides from the head of a request what is asked for, or why it is refused. Pure.
+#ifndef MUSTER_BROKER_HTTP_ROUTE_H_
+#define MUSTER_BROKER_HTTP_ROUTE_H_
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "broker/http/codec.h"
+#include "broker/http/cors.h"
+#include "broker/http/methods.h"
+#include "broker/http/request.h"
+
+namespace muster::http {
+
+struct Route {
+  enum class Kind { kCall, kHealth, kReady, kMetrics, kPreflight };
+  Kind kind = Kind::kCall;
+  // These belong to a call:
+  const Method* method = nullptr;
+  Codec codec = {};
+  std::optional<absl::Duration> timeout = {};
+};
+
+struct Refusal {
+  absl::Status status;
+  int http_status = 0;
+  std::string headers = {};  // lines of the answer's head
+  // Set: the answer is a stream of this form that ends with the error, as its clients expect.
+  std::optional<Codec> stream = {};
+};
+
+// An error with the status that its code has in HTTP, and the headers that go with it.
+Refusal RefusalOf(const absl::Status& status);
+
+std::variant<Route, Refusal> RouteOf(const Head& head, const Methods& methods, const Cors& cors);
+
+}  // namespace muster::http
+
+#endif  // MUSTER_BROKER_HTTP_ROUTE_H_

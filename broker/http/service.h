@@ -1,0 +1,57 @@
+// The things that all connections share. Any thread.
+#ifndef MUSTER_BROKER_HTTP_SERVICE_H_
+#define MUSTER_BROKER_HTTP_SERVICE_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "broker/http/calls.h"
+#include "broker/http/cors.h"
+#include "broker/http/methods.h"
+
+namespace muster::http {
+
+using Credentials = std::vector<std::string_view>;
+
+// The questions that the server asks the broker. None of them blocks.
+struct Hooks {
+  // Says if the caller may make the call at all, before the body is read. `peer` is where
+  // the call comes from.
+  std::function<absl::Status(std::string_view path, const Credentials&, const std::string& peer)>
+      admit;
+  // The text of /metrics.
+  std::function<absl::StatusOr<std::string>(const Credentials&, const std::string& peer)> metrics;
+  std::function<bool()> is_ready;
+  // The header by which the broker knows a call that comes from here, and where from.
+  std::function<std::pair<std::string, std::string>(const std::string& peer)> entrance;
+};
+
+struct Counts {
+  static constexpr size_t kClasses = 6;  // of statuses; the last is that of 5xx
+
+  mutable std::atomic<uint64_t> connections = 0;
+  mutable std::atomic<uint64_t> refused_connections = 0;
+  mutable std::atomic<uint64_t> requests = 0;  // being answered
+  mutable std::atomic<uint64_t> body_bytes = 0;
+  mutable std::array<std::atomic<uint64_t>, kClasses> answers = {};  // since the start
+};
+
+struct Service {
+  Methods methods;
+  Cors cors;
+  Calls calls;
+  Hooks hooks;
+  Counts counts = {};
+};
+
+}  // namespace muster::http
+
+#endif  // MUSTER_BROKER_HTTP_SERVICE_H_

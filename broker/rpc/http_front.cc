@@ -1,0 +1,82 @@
+#include "broker/rpc/http_front.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/server.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <utility>
+#include <vector>
+
+#include "broker/app/principal.h"
+#include "broker/auth/refusals.h"
+#include "broker/rpc/call_audit.h"
+#include "broker/rpc/gate.h"
+#include "broker/rpc/http_entrance.h"
+#include "broker/rpc/users.h"
+#include "contract/errors.h"
+
+namespace muster::broker {
+namespace {
+
+// Agents speak gRPC: nothing of theirs is here.
+const std::vector<std::string>& ServicesOfPeople() {
+  static const std::vector<std::string> services = {
+      "muster.v1.JobsService",     "muster.v1.ClustersService", "muster.v1.FilesService",
+      "muster.v1.IdentityService", "muster.v1.SecretsService",  "muster.v1.ProjectsService",
+      "muster.v1.AuditService",    "muster.v1.UsageService"};
+  return services;
+}
+
+constexpr std::string_view kMetricsPath = "/metrics";
+
+// The gauges tell how much others do, so that whoever may see all jobs may see them.
+absl::Status MayReadMetrics(const Principal& caller) {
+  if (!caller.refusal.ok()) return caller.refusal;
+  if (caller.role != Role::kNone && caller.role != Role::kMember) return absl::OkStatus();
+  return contract::Error(absl::StatusCode::kPermissionDenied, "NOT_ALLOWED",
+                         "/metrics is for callers with the role viewer or more; use another "
+                         "token, or let the operator set http.open_metrics");
+}
+
+http::Hooks HooksOf(const HttpFront& front) {
+  http::Hooks hooks;
+  hooks.admit = [front](std::string_view path, const http::Credentials& credentials,
+                        const std::string& peer) {
+    Principal caller;
+    absl::Status admitted = AdmitPerson(*front.users, peer, path, credentials, &caller);
+    if (!admitted.ok()) front.audit->RefuseAtGate(path, caller, admitted, peer);
+    return admitted;
+  };
+  hooks.metrics = [front](const http::Credentials& credentials,
+                          const std::string& peer) -> absl::StatusOr<std::string> {
+    if (front.options.open_metrics) return front.metrics();
+    Principal caller{.refusal = auth::Missing()};
+    if (!credentials.empty()) caller = front.users->PrincipalOf(peer, credentials);
+    const absl::Status allowed = MayReadMetrics(caller);
+    if (allowed.ok()) return front.metrics();
+    front.audit->RefuseAtGate(kMetricsPath, caller, allowed, peer);
+    return allowed;
+  };
+  hooks.is_ready = front.is_ready;
+  hooks.entrance = [entrance = front.entrance](const std::string& peer) {
+    return entrance->HeaderFor(peer);
+  };
+  return hooks;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<http::Server>> BeginHttp(HttpFront front) {
+  grpc::ChannelArguments arguments;
+  // The server bounds what it sends by itself.
+  arguments.SetMaxReceiveMessageSize(-1);
+  http::TlsFiles tls;
+  if (front.identity != nullptr) tls = {front.identity->certificate, front.identity->key};
+  return http::Server::Begin({.options = front.options,
+                              .tls = std::move(tls),
+                              .services = ServicesOfPeople(),
+                              .channel = front.server->InProcessChannel(arguments),
+                              .hooks = HooksOf(front)});
+}
+
+}  // namespace muster::broker
