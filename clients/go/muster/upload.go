@@ -18,6 +18,10 @@ const (
 	maxDigestsPerRequest = 10_000
 	// A file that changes while it is read is read again so many times in all.
 	triesOfChangingFiles = 3
+	// Through the Connect protocol one call brings 16 MiB, with some room for framing.
+	maxWebUploadBytes = 15 << 20
+	// The head of a file, and the framing of its first chunk.
+	parcelFraming = 128
 )
 
 // A job that is about to be submitted.
@@ -40,10 +44,6 @@ func (c *Client) prepare(ctx context.Context, several []Job) ([]planned, error) 
 	}
 	if !brings {
 		return made, nil
-	}
-	if c.config.address.connect {
-		return nil, refused(ErrConfiguration, "files cannot go along through "+c.config.address.text+
-			": an upload needs gRPC; use unix:PATH, HOST:PORT or tls:HOST:PORT")
 	}
 	bound, err := call(ctx, c, c.services.files.FindMissingFiles, &musterv1.FindMissingFilesRequest{}, c.patience.call)
 	if err != nil {
@@ -96,6 +96,13 @@ type parcel struct {
 	path string // the file that has them
 }
 
+func (p parcel) name() string {
+	if p.path == "" {
+		return "the list of files"
+	}
+	return p.path
+}
+
 // sendTrees sends what the broker lacks of the trees, or of the lists of files alone.
 func (c *Client) sendTrees(ctx context.Context, all []planned, listsAlone bool) error {
 	parcels := map[string]parcel{}
@@ -124,9 +131,15 @@ func (c *Client) sendTrees(ctx context.Context, all []planned, listsAlone bool) 
 			since = time.Now()
 		}
 		digests = missing
-		err = c.upload(ctx, missing, parcels)
+		calls, err := c.batches(missing, parcels)
+		if err != nil {
+			return err
+		}
+		for at := 0; err == nil && at < len(calls); at++ {
+			err = c.upload(ctx, calls[at], parcels)
+		}
 		if err == nil || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
+			return ctx.Err()
 		}
 		var failure *Error
 		if !errors.As(err, &failure) {
@@ -140,6 +153,30 @@ func (c *Client) sendTrees(ctx context.Context, all []planned, listsAlone bool) 
 			return err
 		}
 	}
+}
+
+// batches splits an upload into the calls that it takes: one, but through the Connect protocol.
+func (c *Client) batches(digests []string, parcels map[string]parcel) ([][]string, error) {
+	if !c.config.address.connect {
+		return [][]string{digests}, nil
+	}
+	var made [][]string
+	left := uint64(0)
+	for _, sha := range digests {
+		bytes := parcels[sha].size + parcelFraming
+		if bytes > maxWebUploadBytes {
+			return nil, refused(ErrConfiguration, fmt.Sprintf("%s has %d bytes, and a file that goes along through %s has at most %d: "+
+				"use unix:PATH, HOST:PORT or tls:HOST:PORT", parcels[sha].name(), parcels[sha].size, c.config.address.text,
+				maxWebUploadBytes-parcelFraming))
+		}
+		if bytes > left {
+			made = append(made, nil)
+			left = maxWebUploadBytes
+		}
+		left -= bytes
+		made[len(made)-1] = append(made[len(made)-1], sha)
+	}
+	return made, nil
 }
 
 func (c *Client) missing(ctx context.Context, digests []string) ([]string, error) {

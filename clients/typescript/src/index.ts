@@ -22,6 +22,10 @@ const MAX_DIGESTS_PER_REQUEST = 10_000;
 // A file that changes while it is read is read again so many times in all.
 const TRIES_OF_CHANGING_FILES = 3;
 const JOB_FILE_TIMEOUT_MS = 900_000;
+// Through the Connect protocol one call brings 16 MiB, with some room for framing.
+const MAX_WEB_UPLOAD_BYTES = 15 << 20;
+// The head of a file, and the framing of its first chunk.
+const PARCEL_FRAMING_BYTES = 128;
 
 /** The way to the broker, and the time for which it is tried. */
 export interface ClientOptions extends BrokerOptions {
@@ -119,11 +123,6 @@ export class Client extends BaseClient<JobHandle> {
     const planned = several.map((job) => ({ spec: specOf(job), trees: [] as LocalTree[] }));
     const wanted = several.map((job) => uploadsOf(job).map(([path, place]): [string, string] => [path.replace(/^~(?=\/|$)/, homedir()), place]));
     if (wanted.every((one) => one.length === 0)) return planned;
-    if (this.#config.address.isConnect) {
-      throw new ConfigurationError(
-        `files cannot go along through ${this.#config.address.text}: an upload needs gRPC; use unix:PATH, HOST:PORT or tls:HOST:PORT`,
-      );
-    }
     const { maxJobBytes } = await this.call(FilesService.method.findMissingFiles, {});
     const known = new Map<string, LocalTree>();
     for (const [at, job] of planned.entries()) {
@@ -164,7 +163,34 @@ export class Client extends BaseClient<JobHandle> {
       digests = found;
       return found.length;
     };
-    await repeatUpload(this.session, missing, () => this.#upload(digests, parcels));
+    await repeatUpload(this.session, missing, async () => {
+      for (const batch of this.#batches(digests, parcels)) await this.#upload(batch, parcels);
+    });
+  }
+
+  /** Splits an upload into the calls that it takes: one, but through the Connect protocol. */
+  #batches(digests: string[], parcels: Map<string, Parcel>): string[][] {
+    const { isConnect, text } = this.#config.address;
+    if (!isConnect) return [digests];
+    const made: string[][] = [];
+    let left = 0;
+    for (const sha256 of digests) {
+      const parcel = parcels.get(sha256) as Parcel;
+      const bytes = parcel.size + PARCEL_FRAMING_BYTES;
+      if (bytes > MAX_WEB_UPLOAD_BYTES) {
+        throw new ConfigurationError(
+          `${"path" in parcel ? parcel.path.toString() : "the list of files"} has ${parcel.size} bytes, and a file that goes along through ` +
+            `${text} has at most ${MAX_WEB_UPLOAD_BYTES - PARCEL_FRAMING_BYTES}: use unix:PATH, HOST:PORT or tls:HOST:PORT`,
+        );
+      }
+      if (bytes > left) {
+        made.push([]);
+        left = MAX_WEB_UPLOAD_BYTES;
+      }
+      left -= bytes;
+      made[made.length - 1]?.push(sha256);
+    }
+    return made;
   }
 
   /** Makes one attempt at an upload. */
