@@ -1,5 +1,6 @@
 """The TypeScript client, installed by npm into an empty project: its own tests, the code of its page, and real jobs."""
 
+import functools
 import json
 import os
 import pathlib
@@ -25,10 +26,18 @@ COMPILER = {"target": "ES2022", "lib": ["ES2023", "DOM", "DOM.Iterable"], "modul
             "types": ["node"], "outDir": "out", "rootDir": "."}
 
 
+@functools.cache
+def path():
+    """PATH with a Node.js that the package takes, and with Muster's programs."""
+    node = subprocess.run([REPOSITORY / "tests" / "support" / "find-node"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    return f"{BIN}:{node}:{os.environ['PATH']}"
+
+
 def run(*argv, timeout=RUN_TIMEOUT_S, cwd=None, env=None):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
-    return subprocess.run([str(word) for word in argv], cwd=cwd, env={**environment, **(env or {})}, capture_output=True, text=True,
-                          timeout=timeout, check=False)
+    # The first word is sought in this PATH, too.
+    words = ["/usr/bin/env", f"PATH={path()}", *(str(word) for word in argv)]
+    return subprocess.run(words, cwd=cwd, env={**environment, **(env or {})}, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def checked(*argv, **arguments):
@@ -84,7 +93,7 @@ def home(world):
 
 
 def environment(world, broker):
-    return {"MUSTER_BROKER": broker.address, "HOME": str(world.path("home")), "PATH": f"{BIN}:{os.environ['PATH']}"}
+    return {"MUSTER_BROKER": broker.address, "HOME": str(world.path("home")), "PATH": path()}
 
 
 @pytest.fixture
@@ -205,7 +214,7 @@ console.log((await job.wait()).state, seen.join() === all.join() && all.every((s
 """))
     text = f"seq 1 500; {first.script()}; seq 501 1000; {second.script()}; seq 1001 1500"
     with open(world.path("out"), "w") as out, open(world.path("err.log"), "w") as err:
-        process = subprocess.Popen(["node", str(program), text], stdout=out, stderr=err, cwd=home,
+        process = subprocess.Popen(["/usr/bin/env", "node", str(program), text], stdout=out, stderr=err, cwd=home,
                                    env={**os.environ, **environment(world, broker)})
     try:
         seen = lambda: world.path("out").read_text().split()
