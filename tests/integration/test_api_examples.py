@@ -21,7 +21,7 @@ def example(world):
         root = world.path("repository")
         target = root / "docs" / "examples" / name
         shutil.copytree(REPOSITORY / "docs" / "examples" / name, target,
-                        ignore=shutil.ignore_patterns("gen", "bin", "node_modules", "dist"))
+                        ignore=shutil.ignore_patterns("gen", "bin", "node_modules", "dist", "target"))
         (root / "proto").symlink_to(REPOSITORY / "proto")
         return target
 
@@ -81,3 +81,19 @@ def test_the_typescript_quickstart_follows_its_job(example, broker, agent):
     run("npx", "tsc", cwd=directory)
     output = run("node", "dist/quickstart.js", broker.address, "../../../proto", cwd=directory, timeout=RUN_TIMEOUT_S)
     assert tells_the_job_to_its_end(output)
+
+
+@pytest.mark.slow
+def test_the_rust_quickstart_follows_its_job(example, broker, agent):
+    directory = example("rust")
+    run("cargo", "build", "--locked", "--quiet", cwd=directory)
+    assert tells_the_job_to_its_end(run("target/debug/quickstart", broker.address, cwd=directory, timeout=RUN_TIMEOUT_S))
+
+
+@pytest.mark.slow
+def test_the_java_quickstart_follows_its_job(example, broker, agent):
+    directory = example("java")
+    run("mvn", "--batch-mode", "--quiet", "-Dstyle.color=never", "compile", cwd=directory)
+    output = run("mvn", "--batch-mode", "--quiet", "-Dstyle.color=never", "exec:java", f"-Dexec.args={broker.address}", cwd=directory, timeout=RUN_TIMEOUT_S)
+    # Maven 3.8 resets the terminal's colours even if it uses none.
+    assert tells_the_job_to_its_end(output.replace("\x1b[0m", ""))

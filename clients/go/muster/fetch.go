@@ -1,0 +1,211 @@
+package muster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	musterv1 "muster.dev/api/muster/v1"
+)
+
+// A treeWriter writes the files of a run below a directory of this machine, whatever the cluster sends: nothing is written outside
+// of the target, links that are there are not followed, a file gets its name when it is whole, and links are made last.
+type treeWriter struct {
+	target, name string
+	root         string // where what came is now
+	began        bool
+	file         *os.File
+	place        string // of the file
+	mode         os.FileMode
+	links        [][2]string
+}
+
+func (w *treeWriter) take(piece *musterv1.FetchFilesResponse) error {
+	switch part := piece.GetPiece().(type) {
+	case *musterv1.FetchFilesResponse_Entry:
+		if err := w.endFile(); err != nil {
+			return err
+		}
+		return w.begin(part.Entry)
+	case *musterv1.FetchFilesResponse_Chunk:
+		if w.file == nil {
+			return refused(nil, "the broker sent bytes of no file")
+		}
+		_, err := w.file.Write(part.Chunk)
+		return err
+	}
+	return nil
+}
+
+// finish ends the last file and makes the links.
+func (w *treeWriter) finish() error {
+	if err := w.endFile(); err != nil {
+		return err
+	}
+	for _, link := range w.links {
+		if err := os.Remove(link[0]); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+		if err := os.Symlink(link[1], link[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon removes a file that is not whole.
+func (w *treeWriter) abandon() {
+	if w.file != nil {
+		_ = w.file.Close()
+		_ = os.Remove(w.file.Name())
+		w.file = nil
+	}
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
+}
+
+func (w *treeWriter) begin(entry *musterv1.FileTreeEntry) error {
+	path := string(entry.GetPath())
+	place := w.root
+	if !w.began {
+		w.began = true
+		whole := isDirectory(w.target) && (w.name == "" || w.name == ".") && entry.GetKind() == musterv1.FileKind_FILE_KIND_DIRECTORY
+		w.root = w.target
+		if isDirectory(w.target) && !whole {
+			base := filepath.Base(w.name)
+			if w.name == "" || base == "." || base == "/" {
+				base = "files"
+			}
+			w.root = filepath.Join(w.target, base)
+		}
+		place = w.root
+	} else {
+		if fault := faultOfPath(path); fault != "" {
+			return refused(nil, fmt.Sprintf("the broker sent a file that is refused: %q %s", path, fault))
+		}
+		if err := w.checkWay(path); err != nil {
+			return err
+		}
+		place = filepath.Join(w.root, path)
+	}
+	switch entry.GetKind() {
+	case musterv1.FileKind_FILE_KIND_DIRECTORY:
+		if place != w.root && isLink(place) {
+			return refused(nil, place+" is a link, and a directory is to be there; remove it")
+		}
+		return os.MkdirAll(place, 0o755)
+	case musterv1.FileKind_FILE_KIND_SYMLINK:
+		if fault := faultOfLink(path, string(entry.GetLinkTarget())); fault != "" {
+			return refused(nil, fmt.Sprintf("the broker sent a link that is refused: %q %s", path, fault))
+		}
+		w.links = append(w.links, [2]string{place, string(entry.GetLinkTarget())})
+	case musterv1.FileKind_FILE_KIND_FILE:
+		return w.open(place, entry)
+	}
+	return nil
+}
+
+func (w *treeWriter) open(place string, entry *musterv1.FileTreeEntry) (err error) {
+	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+		return err
+	}
+	w.file, err = os.CreateTemp(filepath.Dir(place), ".muster-")
+	w.place, w.mode = place, 0o644
+	if entry.GetOwnerOnly() {
+		w.mode = 0o600
+	}
+	if entry.GetExecutable() {
+		w.mode |= w.mode & 0o444 >> 2
+	}
+	return err
+}
+
+// checkWay lets no directory on the way be a link, which may lead anywhere.
+func (w *treeWriter) checkWay(path string) error {
+	way := w.root
+	parts := strings.Split(path, "/")
+	for _, part := range parts[:len(parts)-1] {
+		way = filepath.Join(way, part)
+		if isLink(way) {
+			return refused(nil, way+" is a link, and a directory is to be there; remove it")
+		}
+	}
+	return nil
+}
+
+func (w *treeWriter) endFile() error {
+	if w.file == nil {
+		return nil
+	}
+	file := w.file
+	w.file = nil
+	err := file.Chmod(w.mode)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), w.place)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+	return err
+}
+
+// FetchOptions says what is fetched.
+type FetchOptions struct {
+	// Path is a file or a directory, relative to the run's working directory; "." is all of it. Default: "results", which is the
+	// results directory if the working directory has nothing of that name.
+	Path string
+	// To is a directory of this machine, below which it is then, or the name that it gets there. Default: ".".
+	To   string
+	Run  uint32 // 0: the latest
+	Rank uint32
+}
+
+// Fetch copies a file or a directory of a run to this machine, and returns where it is now.
+func (c *Client) Fetch(ctx context.Context, job uint64, options FetchOptions) (string, error) {
+	if options.Path == "" {
+		options.Path = "results"
+	}
+	if options.To == "" {
+		options.To = "."
+	}
+	request := &musterv1.FetchFilesRequest{JobId: job, Run: options.Run, Rank: options.Rank}
+	if options.Path != "." {
+		request.Path = []byte(options.Path)
+	}
+	writer := &treeWriter{target: options.To, name: options.Path}
+	defer writer.abandon()
+	var broken error
+	err := receive(ctx, c, c.services.files.FetchFiles, request, func(piece *musterv1.FetchFilesResponse) bool {
+		broken = writer.take(piece)
+		return broken == nil
+	})
+	switch {
+	case broken != nil:
+		return "", broken
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return "", fetchError(err)
+	}
+	return writer.root, writer.finish()
+}
+
+func fetchError(err error) error {
+	if one, is := err.(*Error); is {
+		return one
+	}
+	return fromConnect(err)
+}

@@ -1,0 +1,128 @@
+// Writes the files of a run below a directory of this machine, whatever the cluster sends.
+//
+// As muster cp does: nothing is written outside of the target, links that are there are not followed, a file gets its name when it is
+// whole, and links are made last. Names are byte strings here: each character is one byte.
+
+import { randomBytes } from "node:crypto";
+import { chmodSync, closeSync, lstatSync, mkdirSync, openSync, renameSync, rmSync, statSync, symlinkSync, writeSync } from "node:fs";
+import { MusterError } from "./errors.js";
+import { FileKind, type FileTreeEntry } from "./gen/muster/v1/file_tree_pb.js";
+import type { FetchFilesResponse } from "./gen/muster/v1/files_service_pb.js";
+import { bytesOf, faultOfLink, faultOfPath, nameOf, shown } from "./tree.js";
+
+function isDirectory(path: string): boolean {
+  return statSync(bytesOf(path), { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(bytesOf(path), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+}
+
+function parentOf(path: string): string {
+  const slash = path.lastIndexOf("/");
+  return slash < 0 ? "." : path.slice(0, slash) || "/";
+}
+
+/** One fetch. `name` is what was asked for: it becomes target/name if the target is a directory, else the target itself. */
+export class TreeWriter {
+  readonly #target: string;
+  readonly #name: string;
+  #root: string | undefined;
+  #file: { handle: number; part: string; place: string; mode: number } | undefined;
+  readonly #links: [string, string][] = [];
+
+  constructor(target: string, name: string) {
+    this.#target = nameOf(Buffer.from(target));
+    this.#name = nameOf(Buffer.from(name));
+  }
+
+  /** Throws MusterError: the broker sends what no tree has. */
+  take({ piece }: FetchFilesResponse): void {
+    if (piece.case === "entry") {
+      this.#endFile();
+      this.#begin(piece.value);
+    } else if (piece.case === "chunk") {
+      if (!this.#file) throw new MusterError("the broker sent bytes of no file");
+      for (let at = 0; at < piece.value.length; ) at += writeSync(this.#file.handle, piece.value, at);
+    }
+  }
+
+  /** Ends the last file and makes the links. Returns the path of what came. */
+  finish(): string {
+    this.#endFile();
+    for (const [place, target] of this.#links) {
+      rmSync(bytesOf(place), { force: true });
+      symlinkSync(bytesOf(target), bytesOf(place));
+    }
+    return bytesOf(this.#root ?? this.#target).toString();
+  }
+
+  /** Removes a file that is not whole. */
+  abandon(): void {
+    if (!this.#file) return;
+    closeSync(this.#file.handle);
+    rmSync(bytesOf(this.#file.part), { force: true });
+    this.#file = undefined;
+  }
+
+  #begin(entry: FileTreeEntry): void {
+    const path = nameOf(entry.path);
+    let place: string;
+    if (this.#root === undefined) {
+      place = this.#root = this.#rootFor(entry);
+    } else {
+      const fault = faultOfPath(path);
+      if (fault) throw new MusterError(`the broker sent a file that is refused: ${shown(path)} ${fault}`);
+      place = `${this.#root}/${path}`;
+      this.#checkWay(path);
+    }
+    if (entry.kind === FileKind.DIRECTORY) {
+      if (isLink(place) && place !== this.#root) throw this.#isInTheWay(place);
+      mkdirSync(bytesOf(place), { recursive: true });
+    } else if (entry.kind === FileKind.SYMLINK) {
+      const target = nameOf(entry.linkTarget);
+      const fault = faultOfLink(path, target);
+      if (fault) throw new MusterError(`the broker sent a link that is refused: ${shown(path)} ${fault}`);
+      this.#links.push([place, target]);
+    } else if (entry.kind === FileKind.FILE) {
+      this.#open(place, entry);
+    }
+  }
+
+  #rootFor(entry: FileTreeEntry): string {
+    const directory = isDirectory(this.#target);
+    const whole = directory && (this.#name === "" || this.#name === ".") && entry.kind === FileKind.DIRECTORY;
+    if (!directory || whole) return this.#target;
+    const base = this.#name.replace(/\/+$/, "").split("/").pop();
+    return `${this.#target.replace(/\/+$/, "") || "/"}/${!base || base === "." ? "files" : base}`;
+  }
+
+  #open(place: string, entry: FileTreeEntry): void {
+    mkdirSync(bytesOf(parentOf(place)), { recursive: true });
+    const part = `${parentOf(place)}/.muster-${randomBytes(8).toString("hex")}`;
+    const mode = entry.ownerOnly ? (entry.executable ? 0o700 : 0o600) : entry.executable ? 0o755 : 0o644;
+    this.#file = { handle: openSync(bytesOf(part), "wx", 0o600), part, place, mode };
+  }
+
+  /** No directory on the way may be a link, which may lead anywhere. */
+  #checkWay(path: string): void {
+    let way = this.#root ?? "";
+    for (const part of path.split("/").slice(0, -1)) {
+      way += `/${part}`;
+      if (isLink(way)) throw this.#isInTheWay(way);
+    }
+  }
+
+  #isInTheWay(place: string): MusterError {
+    return new MusterError(`${bytesOf(place).toString()} is a link, and a directory is to be there; remove it`);
+  }
+
+  #endFile(): void {
+    if (!this.#file) return;
+    const { handle, part, place, mode } = this.#file;
+    this.#file = undefined;
+    closeSync(handle);
+    chmodSync(bytesOf(part), mode);
+    renameSync(bytesOf(part), bytesOf(place));
+  }
+}
