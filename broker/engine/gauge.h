@@ -1,4 +1,4 @@
-// How full a queue is, beside its bound.
+// A gauge tells how full a queue is, beside its bound.
 #ifndef MUSTER_BROKER_ENGINE_GAUGE_H_
 #define MUSTER_BROKER_ENGINE_GAUGE_H_
 

@@ -25,8 +25,8 @@ inline constexpr std::chrono::seconds kMaxLinger{2};
 // A request that is refused by its head is read to its end if it is so small: the connection lives
 // on.
 inline constexpr size_t kMaxDiscardedBytes = 64 << 10;
-// What a caller sends beyond the request that is being answered is read so far. One request is
-// answered at a time.
+// So much is read ahead of what a caller sends behind the request that is being answered. One
+// request is answered at a time.
 inline constexpr size_t kMaxAheadBytes = 64 << 10;
 // Messages of a stream that wait to be written; with more, the broker sends no further ones, as to
 // a slow reader over gRPC.

@@ -4,7 +4,7 @@
 //      |                       |                                  |
 //      +--- too long silent ---+---- malformed, too large --------+--> closing --> closed
 //
-// All of it runs on the thread of its loop. What gRPC's threads bring is posted there.
+// All of it runs on the thread of its loop. gRPC's threads post there what they bring.
 #ifndef MUSTER_BROKER_HTTP_CONNECTION_H_
 #define MUSTER_BROKER_HTTP_CONNECTION_H_
 

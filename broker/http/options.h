@@ -1,4 +1,4 @@
-// What the HTTP server is told.
+// The settings of the HTTP server.
 #ifndef MUSTER_BROKER_HTTP_OPTIONS_H_
 #define MUSTER_BROKER_HTTP_OPTIONS_H_
 
@@ -12,14 +12,13 @@ struct TlsFiles {
   std::string key;          // PEM
 };
 
-// The settings.
 struct HttpOptions {
   // The path of a Unix socket, or IP:PORT of this machine alone; empty: none.
   std::string listen;
   std::string tls_listen;  // IP:PORT; empty: none
   // Pages of these origins may call, beside those of the broker's own host.
   std::vector<std::string> allowed_origins;
-  // Whether /metrics answers callers without a token.
+  // /metrics answers callers without a token, too.
   bool open_metrics = false;
 };
 

@@ -122,8 +122,8 @@ def test_an_error_is_the_same_as_over_grpc(world, broker, api, ada):
 
 
 def test_a_mistyped_field_is_named(ada):
-    error = ada.error("JobsService/SubmitJob", {"spec": {"nam": "x"}})
-    assert reason_of(error) == "BAD_JSON" and "nam" in error["message"]
+    error = ada.error("JobsService/SubmitJob", {"spec": {"colour": "x"}})
+    assert reason_of(error) == "BAD_JSON" and "colour" in error["message"]
 
 
 @pytest.mark.parametrize("headers, status, code, reason", [

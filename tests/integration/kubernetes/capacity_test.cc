@@ -177,7 +177,7 @@ TEST(KubernetesCapacityOnClusterTest,
 TEST(KubernetesCapacityOnClusterTest, WhatPodsUseIsNotFreeUntilTheyEnd) {
   View view;
   view.MustInventory();
-  EXPECT_TRUE(FitsNow(*view, Spec(8, 2)));
+  WaitFor("both nodes to be in service", [&] { return FitsNow(*view, Spec(8, 2)); });
   view.MakePod("user", "node-1", 6);
   WaitFor("the pod to count", [&] { return !FitsNow(*view, Spec(8, 2)); });
   EXPECT_EQ(WaitsFor(*view, Spec(8, 2)), "there is room for 1 pod of the run now, 2 are needed");
@@ -199,6 +199,8 @@ TEST(KubernetesCapacityOnClusterTest, WhatPodsUseIsNotFreeUntilTheyEnd) {
 TEST(KubernetesCapacityOnClusterTest, ACordonedNodeIsWaitedForAndATaintedOneRefused) {
   View view;
   view.MustInventory();
+  // The nodes of a cluster that has just started are not ready for a moment.
+  WaitFor("both nodes to be in service", [&] { return FitsNow(*view, Spec(8, 2)); });
   {
     const NodeSpec cordon("node-2", {{"unschedulable", true}}, {{"unschedulable", nullptr}});
     WaitFor("the cordon to count", [&] { return !FitsNow(*view, Spec(8, 2)); });

@@ -44,9 +44,9 @@ TEST(JsonCodec, WritesNumbersOf64BitsAsTextAndEnumsByName) {
 }
 
 TEST(JsonCodec, RefusesAnUnknownFieldByItsName) {
-  const auto bytes = FromJson(kRequest, R"({"spec":{"nam":"n"}})");
+  const auto bytes = FromJson(kRequest, R"({"spec":{"colour":"n"}})");
   ASSERT_EQ(bytes.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(ToStd(bytes.status().message())), HasSubstr("nam:"));
+  EXPECT_THAT(std::string(ToStd(bytes.status().message())), HasSubstr("colour:"));
   EXPECT_EQ(contract::GetErrorInfo(bytes.status())->reason(), "BAD_JSON");
 }
 
