@@ -370,6 +370,7 @@ def gauge_of(world, broker):
 def test_a_unix_socket_serves_the_same_to_token_holders(world):
     path = world.path("http.sock")
     broker = world.make_broker("--http-listen", path).start()
+    eventually(path.exists, "the socket is there", alive=broker.check_alive)
     assert stat.S_IMODE(path.stat().st_mode) == 0o666
     caller = Connect(path=path)
     assert caller.request("GET", "/healthz")[1] == b"ok\n"
