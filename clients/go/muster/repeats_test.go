@@ -328,17 +328,56 @@ func TestFilesFromAHostileBrokerStayBelowTheTarget(t *testing.T) {
 	}
 }
 
-func TestFilesDoNotFollowLinksThatAreThere(t *testing.T) {
-	target, outside := t.TempDir(), t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(target, "results"), 0o755), os.Symlink(outside, filepath.Join(target, "results", "d"))); err != nil {
+// Each of these links stays below the target by its text; the last one goes through the others.
+func TestLinksFromAHostileBrokerReplaceNothingOutsideOfTheTarget(t *testing.T) {
+	link := func(path, target string) *musterv1.FileTreeEntry {
+		return &musterv1.FileTreeEntry{Path: []byte(path), Kind: musterv1.FileKind_FILE_KIND_SYMLINK, LinkTarget: []byte(target)}
+	}
+	it := &brokenBroker{fetches: []fetchAnswer{files(root, &musterv1.FileTreeEntry{Path: []byte("x"), Kind: musterv1.FileKind_FILE_KIND_DIRECTORY},
+		link("x/y", ".."), link("l", "x/y/../.."), link("l/victim", "x"))}}
+	outside := t.TempDir()
+	target := filepath.Join(outside, "target")
+	victim := filepath.Join(outside, "victim")
+	if err := errors.Join(os.Mkdir(target, 0o755), os.WriteFile(victim, []byte("mine"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	it := &brokenBroker{fetches: []fetchAnswer{files(root, &musterv1.FileTreeEntry{Path: []byte("d/x"), Kind: musterv1.FileKind_FILE_KIND_FILE})}}
 	_, err := it.client(t, Options{}).Fetch(t.Context(), 7, FetchOptions{To: target})
-	if err == nil || !strings.Contains(err.Error(), "is a link") {
-		t.Fatal(err)
+	if err == nil || !strings.Contains(err.Error(), "l is a link") {
+		t.Error(err)
 	}
-	if left, _ := os.ReadDir(outside); len(left) > 0 {
-		t.Fatal(left)
+	if kept, err := os.ReadFile(victim); err != nil || string(kept) != "mine" || isLink(victim) {
+		t.Fatal(err, kept)
+	}
+}
+
+func TestWhatWasAskedForIsAFileOrADirectory(t *testing.T) {
+	file := &musterv1.FileTreeEntry{Kind: musterv1.FileKind_FILE_KIND_FILE}
+	below := &musterv1.FileTreeEntry{Path: []byte("x"), Kind: musterv1.FileKind_FILE_KIND_FILE}
+	link := &musterv1.FileTreeEntry{Kind: musterv1.FileKind_FILE_KIND_SYMLINK, LinkTarget: []byte("x")}
+	other := &musterv1.FileTreeEntry{Path: []byte("x"), Kind: 99}
+	for _, entries := range [][]*musterv1.FileTreeEntry{{link}, {below}, {file, below}, {root, other}} {
+		it := &brokenBroker{fetches: []fetchAnswer{files(entries...)}}
+		_, err := it.client(t, Options{}).Fetch(t.Context(), 7, FetchOptions{To: t.TempDir()})
+		if err == nil || !strings.Contains(err.Error(), "is refused") {
+			t.Error(entries, err)
+		}
+	}
+}
+
+func TestFilesDoNotFollowLinksThatAreThere(t *testing.T) {
+	for _, place := range []string{"results", "results/d"} {
+		target, outside := t.TempDir(), t.TempDir()
+		link := filepath.Join(target, place)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(outside, link)); err != nil {
+			t.Fatal(err)
+		}
+		it := &brokenBroker{fetches: []fetchAnswer{files(root, &musterv1.FileTreeEntry{Path: []byte("d/x"), Kind: musterv1.FileKind_FILE_KIND_FILE})}}
+		_, err := it.client(t, Options{}).Fetch(t.Context(), 7, FetchOptions{To: target})
+		if err == nil || !strings.Contains(err.Error(), "is a link") {
+			t.Fatal(err)
+		}
+		if left, _ := os.ReadDir(outside); len(left) > 0 {
+			t.Fatal(left)
+		}
 	}
 }

@@ -157,10 +157,30 @@ def test_files_from_a_hostile_broker_stay_below_the_target(broker, client_of, tm
     assert not list((tmp_path / "results").iterdir())
 
 
-def test_files_do_not_follow_links_that_are_there(broker, client_of, tmp_path):
+# Each of these links stays below the target by its text; the last one goes through the others.
+def test_links_from_a_hostile_broker_replace_nothing_outside_of_the_target(broker, client_of, tmp_path):
+    (tmp_path / "target").mkdir()
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    links = [entry(path, 3, link_target=target) for path, target in ((b"x/y", b".."), (b"l", b"x/y/../.."), (b"l/victim", b"x"))]
+    it = broker(FetchFiles=[stream_of(entry(b"", 2), entry(b"x", 2), *links)])
+    with pytest.raises(muster.MusterError, match="l is a link"):
+        client_of(it).fetch(7, "results", tmp_path / "target")
+    assert not victim.is_symlink() and victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize("entries", [[(b"", 3)], [(b"x", 1)], [(b"", 1), (b"x", 1)], [(b"", 2), (b"x", 99)]])
+def test_what_was_asked_for_is_a_file_or_a_directory(broker, client_of, tmp_path, entries):
+    it = broker(FetchFiles=[stream_of(*[entry(path, kind, link_target=b"x" if kind == 3 else b"") for path, kind in entries])])
+    with pytest.raises(muster.MusterError, match="is refused"):
+        client_of(it).fetch(7, "results", tmp_path)
+
+
+@pytest.mark.parametrize("place", ["results", "results/d"])
+def test_files_do_not_follow_links_that_are_there(broker, client_of, tmp_path, place):
     (tmp_path / "out").mkdir()
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "d").symlink_to(tmp_path / "out")
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).symlink_to(tmp_path / "out")
     it = broker(FetchFiles=[stream_of(entry(b"", 2), entry(b"d/x", 1, size_bytes=1), files_service_pb2.FetchFilesResponse(chunk=b"x"))])
     with pytest.raises(muster.MusterError, match="is a link"):
         client_of(it).fetch(7, "results", tmp_path)

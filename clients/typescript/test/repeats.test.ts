@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, symlinkSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, connect } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -190,11 +190,36 @@ test("files from a hostile broker stay below the target", async (t) => {
   }
 });
 
+// Each of these links stays below the target by its text; the last one goes through the others.
+test("links from a hostile broker replace nothing outside of the target", async (t) => {
+  const outside = directoryFor(t);
+  const [target, victim] = [join(outside, "target"), join(outside, "victim")];
+  mkdirSync(target);
+  writeFileSync(victim, "mine");
+  const chain = [
+    entry("x", FileKind.DIRECTORY), entry("x/y", FileKind.SYMLINK, ".."), entry("l", FileKind.SYMLINK, "x/y/../.."), entry("l/victim", FileKind.SYMLINK, "x"),
+  ];
+  const it = await startBroker(t, { fetchFiles: [stream([root, ...chain])] });
+  await assert.rejects(it.client.fetch(7, "results", { to: target }), /l is a link/);
+  assert.ok(lstatSync(victim).isFile());
+  assert.equal(readFileSync(victim, "utf8"), "mine");
+});
+
+test("what was asked for is a file or a directory", async (t) => {
+  const below = entry("x", FileKind.FILE);
+  for (const entries of [[entry("", FileKind.SYMLINK, "x")], [below], [entry("", FileKind.FILE), below], [root, entry("x", 99 as FileKind)]]) {
+    const it = await startBroker(t, { fetchFiles: [stream(entries)] });
+    await assert.rejects(it.client.fetch(7, "results", { to: directoryFor(t) }), /is refused/);
+  }
+});
+
 test("files do not follow links that are there", async (t) => {
-  const [target, outside] = [directoryFor(t), directoryFor(t)];
-  mkdirSync(join(target, "results"));
-  symlinkSync(outside, join(target, "results", "d"));
-  const it = await startBroker(t, { fetchFiles: [stream([root, entry("d/x", FileKind.FILE)])] });
-  await assert.rejects(it.client.fetch(7, "results", { to: target }), /is a link/);
-  assert.deepEqual(readdirSync(outside), []);
+  for (const place of ["results", "results/d"]) {
+    const [target, outside] = [directoryFor(t), directoryFor(t)];
+    mkdirSync(dirname(join(target, place)), { recursive: true });
+    symlinkSync(outside, join(target, place));
+    const it = await startBroker(t, { fetchFiles: [stream([root, entry("d/x", FileKind.FILE)])] });
+    await assert.rejects(it.client.fetch(7, "results", { to: target }), /is a link/);
+    assert.deepEqual(readdirSync(outside), []);
+  }
 });
