@@ -2,7 +2,6 @@ package muster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -118,10 +117,7 @@ func call[Q, A any](ctx context.Context, c *Client, method func(context.Context,
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		var failure *Error
-		if !errors.As(err, &failure) {
-			failure = fromConnect(err)
-		}
+		failure := fromConnect(err)
 		if failure.kind == ErrConfiguration {
 			return nil, failure
 		}

@@ -131,6 +131,10 @@ var statuses = map[connect.Code]status{
 // fromConnect makes one of ours of the error of a call. A broken connection has several codes in this library, and is
 // UNAVAILABLE here, as for every other client of Muster. A broker that stops cuts calls off, which is as if it had gone.
 func fromConnect(err error) *Error {
+	var own *Error
+	if errors.As(err, &own) {
+		return own
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &Error{Message: err.Error(), Code: "DEADLINE_EXCEEDED", kind: ErrCallTimeout}
 	}

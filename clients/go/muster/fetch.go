@@ -231,14 +231,7 @@ func (c *Client) Fetch(ctx context.Context, job uint64, options FetchOptions) (s
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
-		return "", fetchError(err)
+		return "", fromConnect(err)
 	}
 	return writer.root, writer.finish()
-}
-
-func fetchError(err error) error {
-	if one, is := err.(*Error); is {
-		return one
-	}
-	return fromConnect(err)
 }

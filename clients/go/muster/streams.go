@@ -3,7 +3,6 @@ package muster
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -31,10 +30,7 @@ func (r *resume) gotMessage() {
 
 // pause returns the wait before the stream is opened again, or the error if that does not help.
 func (r *resume) pause(err error) (time.Duration, error) {
-	var failure *Error
-	if !errors.As(err, &failure) {
-		failure = fromConnect(err)
-	}
+	failure := fromConnect(err)
 	interrupted := failure.Code == "UNAVAILABLE" || failure.Code == "ABORTED" || failure.Code == "RESOURCE_EXHAUSTED" && failure.RetryAfter > 0
 	if !interrupted {
 		return 0, failure
