@@ -14,7 +14,8 @@ import (
 // The kinds of errors, for errors.Is. The kind tells what a program can do about an error; Error.Reason says exactly what
 // happened, by the words that docs/troubleshooting.md of Muster explains.
 var (
-	// ErrConfiguration : the address, the token, the CA or a file of the user is missing or wrong. Nothing was sent.
+	// ErrConfiguration : the address, the token, the CA or a file of the user is missing or wrong, or what answers there is no broker. Nothing
+	// was submitted.
 	ErrConfiguration = errors.New("configuration")
 	// ErrBadRequest : a value is wrong; Error.Fields names each one.
 	ErrBadRequest = errors.New("bad request")

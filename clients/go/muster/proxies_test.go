@@ -72,3 +72,16 @@ func TestAProxyWhoseBrokerIsAwayIsAskedAgain(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatCannotBeSentIsNotRepeated(t *testing.T) {
+	it := &brokenBroker{}
+	client := it.client(t, Options{})
+	_, count := client.Count(t.Context(), "\xff")
+	var watch error
+	for _, err := range client.Watch(t.Context(), WatchOptions{Filter: "\xff"}) {
+		watch = err
+	}
+	if !errors.Is(count, ErrBadRequest) || !errors.Is(watch, ErrBadRequest) || it.asked() != 0 {
+		t.Fatal(count, watch)
+	}
+}

@@ -86,6 +86,9 @@ func follow[Q, M any](ctx context.Context, c *Client,
 // receive reads one stream. It returns nil at its end, and when take has said no.
 func receive[Q, M any](ctx context.Context, c *Client,
 	method func(context.Context, *connect.Request[Q]) (*connect.ServerStreamForClient[M], error), request *Q, take func(*M) bool) error {
+	if err := checkRequest(request); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	outgoing, err := outgoing(c, request)

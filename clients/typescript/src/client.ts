@@ -369,7 +369,7 @@ export abstract class BaseClient<H extends JobHandle> {
       jobId: BigInt(idOf(job)), run: options.run ?? 0, rank: options.rank ?? 0, path: path === "." ? new Uint8Array() : new TextEncoder().encode(path),
     };
     try {
-      yield* open(this.session, FilesService.method.fetchFiles, once(request));
+      yield* open(this.session, FilesService.method.fetchFiles, once(FilesService.method.fetchFiles.input, request));
     } catch (thrown) {
       throw fromConnect(thrown);
     }
