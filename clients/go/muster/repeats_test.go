@@ -60,6 +60,26 @@ func TestASubmitIsRepeatedUnderTheSameRequestID(t *testing.T) {
 	}
 }
 
+func TestAnEmptyRequestIDIsNone(t *testing.T) {
+	accept := func(*musterv1.SubmitJobRequest) (*musterv1.SubmitJobResponse, error) {
+		return &musterv1.SubmitJobResponse{JobId: 7}, nil
+	}
+	it := &brokenBroker{submits: []submitAnswer{submitRefused(refuse(connect.CodeUnavailable, "the connection broke")), accept, accept}}
+	client := it.client(t, Options{})
+	for range 2 {
+		if _, err := client.Submit(t.Context(), Job{Script: "true"}, RequestID("")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ids []string
+	for _, request := range it.requests {
+		ids = append(ids, request.(*musterv1.SubmitJobRequest).GetRequestId())
+	}
+	if len(ids) != 3 || ids[0] == "" || ids[0] != ids[1] || ids[1] == ids[2] {
+		t.Fatal(ids)
+	}
+}
+
 // A connection that breaks after the broker has accepted the job, and before its answer has come.
 func TestALostAnswerIsAskedForAgainWithTheSameRequest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "b.sock")

@@ -37,7 +37,7 @@ type submitOptions struct {
 func Held() SubmitOption { return func(options *submitOptions) { options.held = true } }
 
 // RequestID chooses the request id, one for each job: a later submit with the same one gets the same job. Default: a new one for
-// each call, which its repeats after a broken connection use.
+// each call, which its repeats after a broken connection use; an empty one is none.
 func RequestID(ids ...string) SubmitOption {
 	return func(options *submitOptions) { options.requestIDs = ids }
 }
@@ -51,7 +51,7 @@ func submitOptionsOf(options []SubmitOption) *submitOptions {
 }
 
 func (o *submitOptions) requestID(at int) string {
-	if at < len(o.requestIDs) {
+	if at < len(o.requestIDs) && o.requestIDs[at] != "" {
 		return o.requestIDs[at]
 	}
 	return newRequestID()

@@ -49,6 +49,17 @@ def test_a_submit_is_repeated_under_the_same_request_id(broker, client_of):
     assert [code for code, _ in told] == ["UNAVAILABLE"]
 
 
+def test_an_empty_request_id_is_none(broker, client_of):
+    it = broker(SubmitJob=[lambda request, context: jobs.SubmitJobResponse(job_id=7)],
+                SubmitJobs=[lambda request, context: jobs.SubmitJobsResponse(responses=[jobs.SubmitJobResponse(job_id=8)] * 2)])
+    client = client_of(it)
+    client.submit("true", request_id="")
+    client.submit_many(["true", "false"], request_ids=["", "mine"])
+    assert it.requests[0].request_id
+    first, second = it.requests[1].requests
+    assert first.request_id and second.request_id == "mine"
+
+
 def test_what_no_repeat_mends_comes_at_once_with_its_facts(broker, client_of):
     reason = facts_pb2.StateReason(message="no", remedy="Ask for less.")
     it = broker(SubmitJob=[refuse(grpc.StatusCode.FAILED_PRECONDITION, "no cluster", error_info("CANNOT_BE_PLACED", request="0"), reason)])

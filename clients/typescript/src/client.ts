@@ -31,7 +31,7 @@ const REQUEST_FRAMING_BYTES = 8;
 export interface SubmitOptions {
   /** The job starts only after it is released. */
   held?: boolean;
-  /** A later submit with the same one gets the same job. Default: a new one for each call, which its repeats use. */
+  /** A later submit with the same one gets the same job. Default, and for "": a new one for each call, which its repeats use. */
   requestId?: string;
 }
 
@@ -153,7 +153,8 @@ export abstract class BaseClient<H extends JobHandle> {
 
   /** Files go after the broker has said that the jobs are good, so that nothing is sent for a job that no cluster can take. */
   async #submitSpecs(planned: Planned[], held: boolean, requestIds: string[] | undefined, validateOnly: boolean): Promise<SubmitJobResponse[]> {
-    const ids = requestIds ?? planned.map(() => newRequestId());
+    // An empty one is none, and a repeat without any would be another job.
+    const ids = (requestIds ?? planned.map(() => "")).map((id) => id || newRequestId());
     if (ids.length !== planned.length) throw new BadRequest(`requestIds has ${ids.length} names for ${planned.length} jobs`);
     const requests = planned.map((job, at) => create(SubmitJobRequestSchema, { spec: job.spec, requestId: ids[at], held }));
     if (planned.some((job) => job.trees.length > 0)) {
@@ -290,7 +291,7 @@ export abstract class BaseClient<H extends JobHandle> {
   /** Submits jobs that have ended once more, at most 1000, all or none; returns the new ones. */
   async rerun(which: Which & SubmitOptions): Promise<H[]> {
     const answer = await this.call(JobsService.method.rerunJobs, {
-      jobIds: idsOf(which.jobs ?? []).map(BigInt), filter: which.filter ?? "", held: which.held ?? false, requestId: which.requestId ?? newRequestId(),
+      jobIds: idsOf(which.jobs ?? []).map(BigInt), filter: which.filter ?? "", held: which.held ?? false, requestId: which.requestId || newRequestId(),
     });
     return answer.jobs.map((job) => this.job(Number(job.jobId)));
   }

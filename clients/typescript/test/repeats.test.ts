@@ -10,7 +10,7 @@ import { Client as BrowserClient } from "../src/browser.js";
 import { FileKind } from "../src/gen/muster/v1/file_tree_pb.js";
 import { StateReasonSchema } from "../src/gen/muster/v1/facts_pb.js";
 import { JobState } from "../src/gen/muster/v1/job_pb.js";
-import { LogEnd, LogStream, type ReadLogRequest, type SubmitJobRequest, type WatchJobsRequest } from "../src/gen/muster/v1/jobs_service_pb.js";
+import { LogEnd, LogStream, type ReadLogRequest, type SubmitJobRequest, type SubmitJobsRequest, type WatchJobsRequest } from "../src/gen/muster/v1/jobs_service_pb.js";
 import * as muster from "../src/index.js";
 import { directoryFor, info, refuse, retryIn, startBroker, stream } from "./broken_broker.js";
 
@@ -28,6 +28,22 @@ for (const web of [false, true]) {
     assert.deepEqual(told, ["UNAVAILABLE"]);
   });
 }
+
+test("an empty request id is none", async (t) => {
+  const it = await startBroker(t, {
+    submitJob: [refuse(Code.Unavailable, "the connection broke"), seven, seven],
+    rerunJobs: [() => ({ jobs: [{ jobId: 8n }] })],
+    submitJobs: [() => ({ responses: [{ jobId: 9n }, { jobId: 10n }] })],
+  });
+  for (let count = 0; count < 2; count++) await it.client.submit("true", { requestId: "" });
+  const [first, again, other] = it.requests.map((request) => (request as SubmitJobRequest).requestId);
+  assert.ok(first && first === again && other && other !== first);
+  await it.client.job(7).rerun({ requestId: "" });
+  await it.client.submitMany(["true", "false"], { requestIds: ["", "mine"] });
+  const [rerun, several] = it.requests.slice(3) as [SubmitJobRequest, SubmitJobsRequest];
+  assert.ok(rerun.requestId);
+  assert.ok(several.requests[0]?.requestId && several.requests[1]?.requestId === "mine");
+});
 
 test("the entry for browsers has the same rules", async (t) => {
   const it = await startBroker(t, {

@@ -139,7 +139,8 @@ def submit_specs(planned: Sequence[Planned], patience: Patience, *, held: bool, 
 
     Files go after the broker has said that the jobs are good, so that nothing is sent for a job that no cluster can take.
     """
-    ids = request_ids or [new_request_id() for _ in planned]
+    # An empty one is none, and a repeat without any would be another job.
+    ids = [one or new_request_id() for one in request_ids or [""] * len(planned)]
     if len(ids) != len(planned):
         raise ValueError(f"request_id has {len(ids)} names for {len(planned)} jobs")
     if any(job.trees for job in planned):
