@@ -80,6 +80,22 @@ func TestAnEmptyRequestIDIsNone(t *testing.T) {
 	}
 }
 
+func TestTheJobsOfTheMessagesBeforeAFailureComeWithTheError(t *testing.T) {
+	it := &brokenBroker{batches: []func(*musterv1.SubmitJobsRequest) (*musterv1.SubmitJobsResponse, error){
+		func(*musterv1.SubmitJobsRequest) (*musterv1.SubmitJobsResponse, error) {
+			return &musterv1.SubmitJobsResponse{Responses: []*musterv1.SubmitJobResponse{{JobId: 7}, {JobId: 8}}}, nil
+		},
+		func(*musterv1.SubmitJobsRequest) (*musterv1.SubmitJobsResponse, error) {
+			return nil, refuse(connect.CodeResourceExhausted, "too many wait", info("TOO_MANY_WAIT"))
+		},
+	}}
+	large := Job{Script: strings.Repeat("#", 1_500_000)}
+	made, err := it.client(t, Options{}).SubmitMany(t.Context(), []Job{large, large, large})
+	if !errors.Is(err, ErrTooMuch) || len(made) != 2 || made[0].ID != 7 || made[1].ID != 8 {
+		t.Fatal(err, made)
+	}
+}
+
 // A connection that breaks after the broker has accepted the job, and before its answer has come.
 func TestALostAnswerIsAskedForAgainWithTheSameRequest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "b.sock")

@@ -1,11 +1,13 @@
 """Calls are repeated where that helps and does no harm, and streams go on where they broke off."""
 
+import asyncio
 import threading
 
 import grpc
 import pytest
 
 import muster
+import muster.aio
 from broken_broker import BrokenBroker, error_info, refuse, retry_info
 from muster.v1 import facts_pb2, files_service_pb2, job_pb2
 from muster.v1 import jobs_service_pb2 as jobs
@@ -58,6 +60,27 @@ def test_an_empty_request_id_is_none(broker, client_of):
     assert it.requests[0].request_id
     first, second = it.requests[1].requests
     assert first.request_id and second.request_id == "mine"
+
+
+def parts_of_which_the_second_fails():
+    return [lambda request, context: jobs.SubmitJobsResponse(responses=[jobs.SubmitJobResponse(job_id=one) for one in (7, 8)]),
+            refuse(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many wait", error_info("TOO_MANY_WAIT"))]
+
+
+def test_the_jobs_of_the_messages_before_a_failure_come_with_the_error(broker, client_of):
+    it = broker(SubmitJobs=parts_of_which_the_second_fails() * 2)
+    with pytest.raises(muster.TooMuch) as caught:
+        client_of(it).submit_many(["#" * 1_500_000] * 3)
+    assert [job.id for job in caught.value.submitted] == [7, 8]
+    assert isinstance(caught.value.submitted[0], muster.JobHandle)
+
+    async def submit():
+        async with muster.aio.AsyncClient(it.address) as client:
+            with pytest.raises(muster.TooMuch) as caught:
+                await client.submit_many(["#" * 1_500_000] * 3)
+            assert [job.id for job in caught.value.submitted] == [7, 8]
+            assert isinstance(caught.value.submitted[0], muster.aio.AsyncJobHandle)
+    asyncio.run(submit())
 
 
 def test_what_no_repeat_mends_comes_at_once_with_its_facts(broker, client_of):

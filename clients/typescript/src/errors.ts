@@ -7,6 +7,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "./gen/google/rpc/error_details_pb.js";
 import { type StateReason, StateReasonSchema } from "./gen/muster/v1/facts_pb.js";
 import type { Failure, Job } from "./gen/muster/v1/job_pb.js";
+import type { JobHandle } from "./handle.js";
 
 /** The facts of an error, beside its sentence. */
 export interface ErrorFacts {
@@ -35,6 +36,8 @@ export class MusterError extends Error {
   readonly fields: Record<string, string>;
   readonly retryAfterMs: number | undefined;
   readonly why: StateReason | undefined;
+  /** With submitMany: the first of its jobs, which are submitted, because they went in messages before the one that failed. */
+  submitted: JobHandle[] = [];
 
   constructor(message: string, facts: ErrorFacts = {}) {
     super(message);

@@ -45,6 +45,18 @@ test("an empty request id is none", async (t) => {
   assert.ok(several.requests[0]?.requestId && several.requests[1]?.requestId === "mine");
 });
 
+test("the jobs of the messages before a failure come with the error", async (t) => {
+  const it = await startBroker(t, {
+    submitJobs: [() => ({ responses: [{ jobId: 7n }, { jobId: 8n }] }), refuse(Code.ResourceExhausted, "too many wait", info("TOO_MANY_WAIT"))],
+  });
+  const large = "#".repeat(1_500_000);
+  await assert.rejects(it.client.submitMany([large, large, large]), (error) => {
+    assert.ok(error instanceof muster.TooMuch);
+    assert.deepEqual(error.submitted.map((job) => job.id), [7, 8]);
+    return true;
+  });
+});
+
 test("the entry for browsers has the same rules", async (t) => {
   const it = await startBroker(t, {
     submitJob: [refuse(Code.Unavailable, "the connection broke"), seven],
