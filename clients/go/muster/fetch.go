@@ -225,12 +225,13 @@ func (c *Client) Fetch(ctx context.Context, job uint64, options FetchOptions) (s
 		broken = writer.take(piece)
 		return broken == nil
 	})
-	switch {
-	case broken != nil:
+	if broken != nil {
 		return "", broken
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case err != nil:
+	}
+	if ended := endOf(ctx, err); ended != nil {
+		return "", ended
+	}
+	if err != nil {
 		return "", fromConnect(err)
 	}
 	return writer.root, writer.finish()

@@ -321,13 +321,42 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 		func(ctx context.Context, stream *connect.ServerStream[musterv1.WatchJobsResponse]) error {
 			_ = stream.Send(&musterv1.WatchJobsResponse{Heartbeat: &musterv1.WatchHeartbeat{Sequence: 1}})
 			<-ctx.Done()
-			return nil
+			return ctx.Err()
 		},
 	}}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if err := it.client(t, Options{}).Job(7).Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
+	}
+}
+
+func TestADeadlineIsTheContextsOwnThoughTheBrokerSaysItFirst(t *testing.T) {
+	over := refuse(connect.CodeDeadlineExceeded, "the deadline has passed")
+	it := &brokenBroker{
+		watches: []func(context.Context, *connect.ServerStream[musterv1.WatchJobsResponse]) error{
+			func(context.Context, *connect.ServerStream[musterv1.WatchJobsResponse]) error { return over },
+		},
+		submits: []submitAnswer{submitRefused(over)},
+		fetches: []fetchAnswer{func(*connect.ServerStream[musterv1.FetchFilesResponse]) error { return over }},
+	}
+	client := it.client(t, Options{})
+	for _, ask := range []func(context.Context) error{
+		func(ctx context.Context) error { return client.Job(7).Wait(ctx) },
+		func(ctx context.Context) error {
+			_, err := client.Submit(ctx, Job{Script: "true"})
+			return err
+		},
+		func(ctx context.Context) error {
+			_, err := client.Fetch(ctx, 7, FetchOptions{To: t.TempDir()})
+			return err
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		if err := ask(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		cancel()
 	}
 }
 

@@ -69,8 +69,8 @@ func follow[Q, M any](ctx context.Context, c *Client,
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if ended := endOf(ctx, err); ended != nil {
+			return ended
 		}
 		pause, err := again.pause(err)
 		if err != nil {
