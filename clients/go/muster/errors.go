@@ -14,7 +14,8 @@ import (
 // The kinds of errors, for errors.Is. The kind tells what a program can do about an error; Error.Reason says exactly what
 // happened, by the words that docs/troubleshooting.md of Muster explains.
 var (
-	// ErrConfiguration : the address, the token, the CA or a file of the user is missing or wrong. Nothing was sent.
+	// ErrConfiguration : the address, the token, the CA or a file of the user is missing or wrong, or what answers there is no broker. Nothing
+	// was submitted.
 	ErrConfiguration = errors.New("configuration")
 	// ErrBadRequest : a value is wrong; Error.Fields names each one.
 	ErrBadRequest = errors.New("bad request")
@@ -131,6 +132,10 @@ var statuses = map[connect.Code]status{
 // fromConnect makes one of ours of the error of a call. A broken connection has several codes in this library, and is
 // UNAVAILABLE here, as for every other client of Muster. A broker that stops cuts calls off, which is as if it had gone.
 func fromConnect(err error) *Error {
+	var own *Error
+	if errors.As(err, &own) {
+		return own
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &Error{Message: err.Error(), Code: "DEADLINE_EXCEEDED", kind: ErrCallTimeout}
 	}

@@ -60,6 +60,42 @@ func TestASubmitIsRepeatedUnderTheSameRequestID(t *testing.T) {
 	}
 }
 
+func TestAnEmptyRequestIDIsNone(t *testing.T) {
+	accept := func(*musterv1.SubmitJobRequest) (*musterv1.SubmitJobResponse, error) {
+		return &musterv1.SubmitJobResponse{JobId: 7}, nil
+	}
+	it := &brokenBroker{submits: []submitAnswer{submitRefused(refuse(connect.CodeUnavailable, "the connection broke")), accept, accept}}
+	client := it.client(t, Options{})
+	for range 2 {
+		if _, err := client.Submit(t.Context(), Job{Script: "true"}, RequestID("")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ids []string
+	for _, request := range it.requests {
+		ids = append(ids, request.(*musterv1.SubmitJobRequest).GetRequestId())
+	}
+	if len(ids) != 3 || ids[0] == "" || ids[0] != ids[1] || ids[1] == ids[2] {
+		t.Fatal(ids)
+	}
+}
+
+func TestTheJobsOfTheMessagesBeforeAFailureComeWithTheError(t *testing.T) {
+	it := &brokenBroker{batches: []func(*musterv1.SubmitJobsRequest) (*musterv1.SubmitJobsResponse, error){
+		func(*musterv1.SubmitJobsRequest) (*musterv1.SubmitJobsResponse, error) {
+			return &musterv1.SubmitJobsResponse{Responses: []*musterv1.SubmitJobResponse{{JobId: 7}, {JobId: 8}}}, nil
+		},
+		func(*musterv1.SubmitJobsRequest) (*musterv1.SubmitJobsResponse, error) {
+			return nil, refuse(connect.CodeResourceExhausted, "too many wait", info("TOO_MANY_WAIT"))
+		},
+	}}
+	large := Job{Script: strings.Repeat("#", 1_500_000)}
+	made, err := it.client(t, Options{}).SubmitMany(t.Context(), []Job{large, large, large})
+	if !errors.Is(err, ErrTooMuch) || len(made) != 2 || made[0].ID != 7 || made[1].ID != 8 {
+		t.Fatal(err, made)
+	}
+}
+
 // A connection that breaks after the broker has accepted the job, and before its answer has come.
 func TestALostAnswerIsAskedForAgainWithTheSameRequest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "b.sock")
@@ -285,13 +321,42 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 		func(ctx context.Context, stream *connect.ServerStream[musterv1.WatchJobsResponse]) error {
 			_ = stream.Send(&musterv1.WatchJobsResponse{Heartbeat: &musterv1.WatchHeartbeat{Sequence: 1}})
 			<-ctx.Done()
-			return nil
+			return ctx.Err()
 		},
 	}}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if err := it.client(t, Options{}).Job(7).Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
+	}
+}
+
+func TestADeadlineIsTheContextsOwnThoughTheBrokerSaysItFirst(t *testing.T) {
+	over := refuse(connect.CodeDeadlineExceeded, "the deadline has passed")
+	it := &brokenBroker{
+		watches: []func(context.Context, *connect.ServerStream[musterv1.WatchJobsResponse]) error{
+			func(context.Context, *connect.ServerStream[musterv1.WatchJobsResponse]) error { return over },
+		},
+		submits: []submitAnswer{submitRefused(over)},
+		fetches: []fetchAnswer{func(*connect.ServerStream[musterv1.FetchFilesResponse]) error { return over }},
+	}
+	client := it.client(t, Options{})
+	for _, ask := range []func(context.Context) error{
+		func(ctx context.Context) error { return client.Job(7).Wait(ctx) },
+		func(ctx context.Context) error {
+			_, err := client.Submit(ctx, Job{Script: "true"})
+			return err
+		},
+		func(ctx context.Context) error {
+			_, err := client.Fetch(ctx, 7, FetchOptions{To: t.TempDir()})
+			return err
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		if err := ask(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		cancel()
 	}
 }
 
@@ -328,17 +393,56 @@ func TestFilesFromAHostileBrokerStayBelowTheTarget(t *testing.T) {
 	}
 }
 
-func TestFilesDoNotFollowLinksThatAreThere(t *testing.T) {
-	target, outside := t.TempDir(), t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(target, "results"), 0o755), os.Symlink(outside, filepath.Join(target, "results", "d"))); err != nil {
+// Each of these links stays below the target by its text; the last one goes through the others.
+func TestLinksFromAHostileBrokerReplaceNothingOutsideOfTheTarget(t *testing.T) {
+	link := func(path, target string) *musterv1.FileTreeEntry {
+		return &musterv1.FileTreeEntry{Path: []byte(path), Kind: musterv1.FileKind_FILE_KIND_SYMLINK, LinkTarget: []byte(target)}
+	}
+	it := &brokenBroker{fetches: []fetchAnswer{files(root, &musterv1.FileTreeEntry{Path: []byte("x"), Kind: musterv1.FileKind_FILE_KIND_DIRECTORY},
+		link("x/y", ".."), link("l", "x/y/../.."), link("l/victim", "x"))}}
+	outside := t.TempDir()
+	target := filepath.Join(outside, "target")
+	victim := filepath.Join(outside, "victim")
+	if err := errors.Join(os.Mkdir(target, 0o755), os.WriteFile(victim, []byte("mine"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	it := &brokenBroker{fetches: []fetchAnswer{files(root, &musterv1.FileTreeEntry{Path: []byte("d/x"), Kind: musterv1.FileKind_FILE_KIND_FILE})}}
 	_, err := it.client(t, Options{}).Fetch(t.Context(), 7, FetchOptions{To: target})
-	if err == nil || !strings.Contains(err.Error(), "is a link") {
-		t.Fatal(err)
+	if err == nil || !strings.Contains(err.Error(), "l is a link") {
+		t.Error(err)
 	}
-	if left, _ := os.ReadDir(outside); len(left) > 0 {
-		t.Fatal(left)
+	if kept, err := os.ReadFile(victim); err != nil || string(kept) != "mine" || isLink(victim) {
+		t.Fatal(err, kept)
+	}
+}
+
+func TestWhatWasAskedForIsAFileOrADirectory(t *testing.T) {
+	file := &musterv1.FileTreeEntry{Kind: musterv1.FileKind_FILE_KIND_FILE}
+	below := &musterv1.FileTreeEntry{Path: []byte("x"), Kind: musterv1.FileKind_FILE_KIND_FILE}
+	link := &musterv1.FileTreeEntry{Kind: musterv1.FileKind_FILE_KIND_SYMLINK, LinkTarget: []byte("x")}
+	other := &musterv1.FileTreeEntry{Path: []byte("x"), Kind: 99}
+	for _, entries := range [][]*musterv1.FileTreeEntry{{link}, {below}, {file, below}, {root, other}} {
+		it := &brokenBroker{fetches: []fetchAnswer{files(entries...)}}
+		_, err := it.client(t, Options{}).Fetch(t.Context(), 7, FetchOptions{To: t.TempDir()})
+		if err == nil || !strings.Contains(err.Error(), "is refused") {
+			t.Error(entries, err)
+		}
+	}
+}
+
+func TestFilesDoNotFollowLinksThatAreThere(t *testing.T) {
+	for _, place := range []string{"results", "results/d"} {
+		target, outside := t.TempDir(), t.TempDir()
+		link := filepath.Join(target, place)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(outside, link)); err != nil {
+			t.Fatal(err)
+		}
+		it := &brokenBroker{fetches: []fetchAnswer{files(root, &musterv1.FileTreeEntry{Path: []byte("d/x"), Kind: musterv1.FileKind_FILE_KIND_FILE})}}
+		_, err := it.client(t, Options{}).Fetch(t.Context(), 7, FetchOptions{To: target})
+		if err == nil || !strings.Contains(err.Error(), "is a link") {
+			t.Fatal(err)
+		}
+		if left, _ := os.ReadDir(outside); len(left) > 0 {
+			t.Fatal(left)
+		}
 	}
 }

@@ -29,7 +29,8 @@ export class TreeWriter {
   readonly #name: string;
   #root: string | undefined;
   #file: { handle: number; part: string; place: string; mode: number } | undefined;
-  readonly #links: [string, string][] = [];
+  readonly #links: { place: string; path: string; target: string }[] = [];
+  #isFile = false;
 
   constructor(target: string, name: string) {
     this.#target = nameOf(Buffer.from(target));
@@ -50,7 +51,9 @@ export class TreeWriter {
   /** Ends the last file and makes the links. Returns the path of what came. */
   finish(): string {
     this.#endFile();
-    for (const [place, target] of this.#links) {
+    for (const { place, path, target } of this.#links) {
+      // A link that was made just now may be on the way to the next one.
+      this.#checkWay(path);
       rmSync(bytesOf(place), { force: true });
       symlinkSync(bytesOf(target), bytesOf(place));
     }
@@ -67,32 +70,50 @@ export class TreeWriter {
 
   #begin(entry: FileTreeEntry): void {
     const path = nameOf(entry.path);
-    let place: string;
     if (this.#root === undefined) {
-      place = this.#root = this.#rootFor(entry);
-    } else {
-      const fault = faultOfPath(path);
-      if (fault) throw new MusterError(`the broker sent a file that is refused: ${shown(path)} ${fault}`);
-      place = `${this.#root}/${path}`;
-      this.#checkWay(path);
+      this.#beginRoot(path, entry);
+      return;
     }
+    const fault = this.#isFile ? "comes after a file that was all that was asked for" : faultOfPath(path);
+    if (fault) throw new MusterError(`the broker sent a file that is refused: ${shown(path)} ${fault}`);
+    this.#checkWay(path);
+    const place = `${this.#root}/${path}`;
     if (entry.kind === FileKind.DIRECTORY) {
-      if (isLink(place) && place !== this.#root) throw this.#isInTheWay(place);
-      mkdirSync(bytesOf(place), { recursive: true });
+      this.#makeDirectory(place);
     } else if (entry.kind === FileKind.SYMLINK) {
       const target = nameOf(entry.linkTarget);
       const fault = faultOfLink(path, target);
       if (fault) throw new MusterError(`the broker sent a link that is refused: ${shown(path)} ${fault}`);
-      this.#links.push([place, target]);
+      this.#links.push({ place, path, target });
     } else if (entry.kind === FileKind.FILE) {
       this.#open(place, entry);
+    } else {
+      throw new MusterError(`the broker sent a file that is refused: ${shown(path)} is neither a file nor a directory nor a link`);
     }
   }
 
-  #rootFor(entry: FileTreeEntry): string {
-    const directory = isDirectory(this.#target);
-    const whole = directory && (this.#name === "" || this.#name === ".") && entry.kind === FileKind.DIRECTORY;
-    if (!directory || whole) return this.#target;
+  /** Takes the first entry, which is what was asked for: a directory or a file. */
+  #beginRoot(path: string, entry: FileTreeEntry): void {
+    if (path) throw new MusterError(`the broker sent a file that is refused: ${shown(path)} comes before what was asked for`);
+    this.#isFile = entry.kind === FileKind.FILE;
+    if (!this.#isFile && entry.kind !== FileKind.DIRECTORY) {
+      throw new MusterError(`the broker sent a file that is refused: ${shown(this.#name)} is neither a file nor a directory`);
+    }
+    const root = this.#rootFor();
+    this.#root = root;
+    if (this.#isFile) this.#open(root, entry);
+    else if (root === this.#target) mkdirSync(bytesOf(root), { recursive: true });
+    else this.#makeDirectory(root);
+  }
+
+  #makeDirectory(place: string): void {
+    if (isLink(place)) throw this.#isInTheWay(place);
+    mkdirSync(bytesOf(place), { recursive: true });
+  }
+
+  #rootFor(): string {
+    const isWhole = (this.#name === "" || this.#name === ".") && !this.#isFile;
+    if (!isDirectory(this.#target) || isWhole) return this.#target;
     const base = this.#name.replace(/\/+$/, "").split("/").pop();
     return `${this.#target.replace(/\/+$/, "") || "/"}/${!base || base === "." ? "files" : base}`;
   }

@@ -90,7 +90,7 @@ export class Client extends BaseClient<JobHandle> {
       );
     }
     const where = context ? ["--context", context] : ["--broker", address.text];
-    const argv = [...where, "submit", path, "-o", "name", "--request-id", options.requestId ?? crypto.randomUUID(), ...(options.held ? ["--hold"] : [])];
+    const argv = [...where, "submit", path, "-o", "name", "--request-id", options.requestId || crypto.randomUUID(), ...(options.held ? ["--hold"] : [])];
     const text = token();
     const env = text.startsWith(TOKEN_PREFIX) ? { ...process.env, MUSTER_TOKEN: text } : process.env;
     const output = await new Promise<string>((resolve, reject) => {

@@ -71,9 +71,7 @@ class Client:
         """
         if callable(what):
             planned = self._plan_calls(_calls.Calls(what, job), [[(args, fields)]])
-            (answer,) = self._run(_verbs.submit_specs(planned, self._patience, held=held, validate_only=False,
-                                                      request_ids=[request_id] if request_id else None))
-            return self.job(answer.job_id)
+            return self._submit(planned, held=held, request_ids=[request_id] if request_id else None)[0]
         if args or job is not None:
             raise TypeError("only a function takes further arguments; fields of a job are named: submit(command, gpus=1)")
         if _verbs.is_job_file(what):
@@ -85,9 +83,19 @@ class Client:
 
     def submit_many(self, several: Iterable[Any], *, held: bool = False, request_ids: Optional[Sequence[str]] = None,
                     **fields: Any) -> List[JobHandle]:
-        """Submits jobs: all or none, as long as they fit into one message of 4 MiB and 10000 jobs; more go in several."""
+        """Submits jobs: all or none, as long as they fit into one message of 4 MiB and 10000 jobs; more go in several.
+
+        If one of these fails, the error has the jobs of those before it as `submitted`.
+        """
         planned = self._run(_verbs.prepare(list(several), fields, self._patience))
-        answers = self._run(_verbs.submit_specs(planned, self._patience, held=held, request_ids=request_ids, validate_only=False))
+        return self._submit(planned, held=held, request_ids=request_ids)
+
+    def _submit(self, planned: Sequence[_verbs.Planned], *, held: bool, request_ids: Optional[Sequence[str]]) -> List[JobHandle]:
+        try:
+            answers = self._run(_verbs.submit_specs(planned, self._patience, held=held, request_ids=request_ids, validate_only=False))
+        except errors.MusterError as error:
+            error.submitted = [self.job(answer.job_id, warnings=answer.warnings) for answer in error.submitted]
+            raise
         return [self.job(answer.job_id, warnings=answer.warnings) for answer in answers]
 
     def submit_file(self, path: PathLike, *, held: bool = False, request_id: Optional[str] = None) -> List[JobHandle]:
@@ -120,8 +128,7 @@ class Client:
         tuples = list(zip(*iterables))
         batches: List[List[_calls.Call]] = [[(call, {}) for call in tuples[at:at + batch]] for at in range(0, len(tuples), batch)]
         planned = self._plan_calls(_calls.Calls(function, job), batches)
-        answers = self._run(_verbs.submit_specs(planned, self._patience, held=False, request_ids=None, validate_only=False))
-        return self._results([self.job(answer.job_id) for answer in answers], deadline)
+        return self._results(self._submit(planned, held=False, request_ids=None), deadline)
 
     def _plan_calls(self, calls: _calls.Calls, batches: Sequence[Sequence[_calls.Call]]) -> List[_verbs.Planned]:
         (prepared,) = self._run(_verbs.prepare([calls.job()], {}, self._patience))
