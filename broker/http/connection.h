@@ -54,10 +54,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   // ---- answers
   void Answer(int http_status, std::string_view content_type, std::string_view headers,
-              std::string_view body);
+              std::string_view body, std::string_view cache = "no-store");
   void Refuse(const Refusal& refusal);
   void AnswerProbe();
   void AnswerMetrics();
+  void AnswerPage();
   void BeginCall();
   CallEvents EventsOfCall();
   void OnAnswer(const absl::Status& status, std::string answer);
