@@ -15,8 +15,8 @@
 namespace muster::http {
 namespace {
 
-// The first words of the addresses that clients/web/src/router.ts knows.
-constexpr std::array<std::string_view, 5> kViews{"jobs", "clusters", "use", "projects", "admin"};
+// The first words of the addresses that clients/web/src/main.tsx knows.
+constexpr std::array<std::string_view, 4> kViews{"jobs", "clusters", "use", "admin"};
 
 // Nothing but the broker's own files, and no frame around them: a name or a log that got into the
 // page as HTML could load and run nothing.

@@ -137,7 +137,7 @@ function Projects() {
             <tr key={project.name}>
               <th scope="row">{project.name}</th><td class="wrap">{project.description}</td>
               <td class="wrap">{project.members.map((member) => `${member.kind === MemberKind.GROUP ? "group " : ""}${member.name} (${roleWord(member.role)})`).join(", ")}</td>
-              <td>{project.limits?.clusters.join(", ") || "any"}</td><td class="number">{project.weight}</td>
+              <td>{project.limits?.clusters.join(", ") || "any"}</td><td>{project.weight}</td>
               <td><button type="button" onClick={() => setNamed(project)} aria-label={`Members of ${project.name}`}>Members</button></td>
             </tr>
           ))}</tbody>

@@ -65,7 +65,7 @@ export function ClustersView() {
                   <td>{words(ClusterKind[cluster.kind] ?? "")}</td>
                   <td><StateOf cluster={cluster} /></td>
                   <td>{ago(cluster.lastSeen)}</td>
-                  <td class="number">{count(cluster.activeRuns)} of {count(cluster.maxActiveRuns)}</td>
+                  <td>{count(cluster.activeRuns)} of {count(cluster.maxActiveRuns)}</td>
                   <td>{pools.filter((pool) => pool.available).length} of {pools.length} open</td>
                   <td>{amounts(gpusOf(pools))}</td>
                   <td>{issues > 0 ? <Mark kind="warn">{plural(issues, "problem")}</Mark> : ""}</td>
@@ -136,11 +136,11 @@ function Pools({ pools, details }: { pools: Pool[]; details: ClusterDetails | un
               <tr key={pool.name}>
                 <th scope="row">{pool.name}{pool.isDefault ? " (default)" : ""}</th>
                 <td>{pool.available ? <Mark kind="good">{pool.state || "open"}</Mark> : <Mark kind="bad">{pool.state || "closed"}</Mark>}</td>
-                <td class="number">{count(pool.nodeGroups.reduce((sum, group) => sum + group.count, 0))}</td>
-                <td class="number">{load && `${count(load.freeCpus)} of ${count(load.cpus)}`}</td>
+                <td>{count(pool.nodeGroups.reduce((sum, group) => sum + group.count, 0))}</td>
+                <td>{load && `${count(load.freeCpus)} of ${count(load.cpus)}`}</td>
                 <td>{load ? freeGpus(load.freeGpus, load.gpus) : amounts(gpusOf([pool]))}</td>
-                <td class="number">{load && count(load.waitingJobs)}</td>
-                <td class="number">{load && count(load.runningJobs)}</td>
+                <td>{load && count(load.waitingJobs)}</td>
+                <td>{load && count(load.runningJobs)}</td>
                 <td>{pool.maxTimeLimit ? span(seconds(pool.maxTimeLimit)) : "none"}</td>
               </tr>
             );
@@ -194,8 +194,8 @@ function Nodes({ nodes }: { nodes: Node[] }) {
             <tr key={node.name}>
               <th scope="row">{node.name}</th>
               <td><Mark kind={isDown(node) ? "bad" : "good"}>{node.state}</Mark></td>
-              <td class="number">{count(node.usedCpus)} of {count(node.cpus)}</td>
-              <td class="number">{node.memoryBytes > 0n && `${bytes(node.usedMemoryBytes)} of ${bytes(node.memoryBytes)}`}</td>
+              <td>{count(node.usedCpus)} of {count(node.cpus)}</td>
+              <td>{node.memoryBytes > 0n && `${bytes(node.usedMemoryBytes)} of ${bytes(node.memoryBytes)}`}</td>
               <td>{Object.entries(node.gpus).map(([type, number]) => `${count(node.usedGpus[type] ?? 0)} of ${count(number)} ${type}`).join(", ")}</td>
               <td>{node.pools.join(", ")}</td>
               <td class="wrap">{node.reason}</td>

@@ -13,13 +13,16 @@ import { broker, isHeard } from "./broker.js";
 import { Changes, type Choice, rerunOne } from "./changes.js";
 import { ago, between, bytes, count, plural, seconds, span, words } from "./format.js";
 import { Link } from "./router.js";
-import { CopyButton, ErrorNote, Fact, noteError, Scroll, Section, State, Time, useTitle } from "./ui.js";
+import { CopyButton, ErrorNote, Fact, noteError, Scroll, Section, State, Time, useTick, useTitle } from "./ui.js";
 import { toYaml } from "./yaml.js";
 
 // Changes that come together are read together.
 const READ_PAUSE_MS = 200;
 // The feed leaves out why a queued job waits.
 const QUEUED_PAUSE_MS = 10_000;
+
+// Times of what runs are drawn anew.
+const TICK_MS = 1000;
 
 interface Known {
   job: Job | undefined;
@@ -36,15 +39,17 @@ function useJob(id: number): Known & { reload: () => void } {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isQueued = false;
     setKnown({ job: undefined, transitions: [], error: undefined });
+    let latest = 0;
     const read = async (): Promise<void> => {
       timer = undefined;
+      const number = ++latest;
       try {
         const job = await broker.get(id);
         const transitions: Transition[] = [];
         for await (const one of broker.transitions(id)) transitions.push(one);
         isHeard();
         isQueued = job.state === JobState.QUEUED;
-        if (!stop.signal.aborted) setKnown({ job, transitions, error: undefined });
+        if (!stop.signal.aborted && number === latest) setKnown({ job, transitions, error: undefined });
       } catch (thrown) {
         if (!stop.signal.aborted) setKnown((old) => ({ ...old, error: noteError(thrown) }));
       }
@@ -71,6 +76,7 @@ function useJob(id: number): Known & { reload: () => void } {
 }
 
 export function JobView({ id }: { id: number }) {
+  useTick(TICK_MS);
   const { job, transitions, error, reload } = useJob(id);
   useTitle(job ? `${job.name} (${id})` : `Job ${id}`);
   if (!job) return <main><h1>Job {id}</h1>{error ? <ErrorNote error={error} /> : <p class="empty">Loading</p>}</main>;
@@ -132,7 +138,7 @@ function ReasonNote({ reason }: { reason: StateReason }) {
     <div class="note warn">
       <p><strong>{reason.message}</strong></p>
       {reason.remedy && <p class="remedy">{reason.remedy}</p>}
-      {reason.detail && <figure><blockquote>{reason.detail}</blockquote></figure>}
+      {reason.detail && !reason.message.includes(reason.detail) && <figure><blockquote>{reason.detail}</blockquote></figure>}
       <p class="quiet">{[StateReasonCode[reason.code], reason.since && `for ${between(reason.since, undefined)}`].filter(Boolean).join(" · ")}
         {reason.until && <> · until <Time at={reason.until} /></>}</p>
       {reason.lastKnown && <p>Before that: {reason.lastKnown.message}</p>}
@@ -240,7 +246,7 @@ function History({ transitions }: { transitions: Transition[] }) {
               <td><Time at={one.time} /></td>
               <td>{stepOf(one)}</td>
               <td><State state={one.jobState} /></td>
-              <td class="wrap">{[one.evidence?.detail, one.evidence?.requestedBy && `by ${one.evidence.requestedBy}`,
+              <td class="wrap">{[one.evidence?.detail, !one.evidence?.detail.includes(` by ${one.evidence.requestedBy}`) && one.evidence?.requestedBy && `by ${one.evidence.requestedBy}`,
                 one.evidence?.requestReason && `"${one.evidence.requestReason}"`].filter(Boolean).join(", ")}</td>
               <td>{words(EvidenceSource[one.evidence?.source ?? 0] ?? "")}</td>
             </tr>

@@ -10,7 +10,7 @@ import { broker, isHeard } from "./broker.js";
 import { type Choice, Changes } from "./changes.js";
 import { between, count, plural, words } from "./format.js";
 import { go, Link, type Place, withQuery } from "./router.js";
-import { ErrorNote, noteError, State, stateWord, Time, useTitle } from "./ui.js";
+import { ErrorNote, noteError, State, stateWord, Time, useTick, useTitle } from "./ui.js";
 
 const ROW_PX = 30;
 // Rows that are drawn above and below those in sight.
@@ -20,6 +20,8 @@ const PAGE = 200;
 const COUNT_PAUSE_MS = 5000;
 // Changes are drawn together.
 const DRAW_PAUSE_MS = 150;
+// Times of what runs are drawn anew.
+const TICK_MS = 5000;
 const ORDERS: [string, string][] = [
   ["", "Newest first"], ["id", "Oldest first"], ["priority desc", "Highest priority first"], ["start_time desc", "Last started first"],
   ["end_time desc", "Last ended first"], ["name", "By name"],
@@ -180,6 +182,7 @@ export function JobsView({ place }: { place: Place }) {
   const scroller = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
   useTitle("Jobs");
+  useTick(TICK_MS);
 
   const onTop = (added: number): void => {
     const element = scroller.current;
@@ -274,7 +277,8 @@ export function JobsView({ place }: { place: Place }) {
         </span>
       </div>
       <ErrorNote error={error} />
-      <div class="grid" role="table" aria-label="Jobs" aria-rowcount={total === undefined ? -1 : total + 1}>
+      <div class="grid" role="table" aria-label="Jobs" aria-rowcount={total === undefined ? -1 : total + 1} ref={scroller} tabIndex={0}
+        onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
         <div role="rowgroup" class="grid-head">
           <div class="row" role="row" aria-rowindex={1}>
             <span role="columnheader"><span class="unseen">Selected</span></span>
@@ -283,7 +287,7 @@ export function JobsView({ place }: { place: Place }) {
             ))}
           </div>
         </div>
-        <div class="grid-body" role="rowgroup" ref={scroller} tabIndex={0} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
+        <div class="grid-body" role="rowgroup">
           <div role="presentation" style={{ height: `${first * ROW_PX}px` }} />
           {rows.jobs.slice(first, last).map((job, number) => (
             <Row key={String(job.id)} job={job} index={first + number + 2} isSelected={selected.has(job.id)} toggle={toggle} />

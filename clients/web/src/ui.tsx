@@ -143,6 +143,15 @@ export function useTitle(title: string): void {
   }, [title]);
 }
 
+/** Draws again every so often, for times that pass. */
+export function useTick(everyMs: number): void {
+  const [, setTicks] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => document.visibilityState === "visible" && setTicks((ticks) => ticks + 1), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+}
+
 interface DialogProps {
   title: string;
   close: () => void;
