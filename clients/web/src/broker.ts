@@ -11,7 +11,7 @@ const TOKEN_KEY = "muster.token";
 // A page that stays open takes its streams up again until it is closed.
 const STREAM_PATIENCE_MS = 7 * 24 * 3600 * 1000;
 
-// Of this tab alone, and gone with it.
+// The browser keeps it for this tab alone, and forgets it with the tab.
 let token = sessionStorage.getItem(TOKEN_KEY) ?? "";
 
 export const hasToken = (): boolean => token !== "";
@@ -50,7 +50,7 @@ let listener: Listener | undefined;
 export const onConnection = (tell: Listener): void => {
   listener = tell;
 };
-/** Told by what has just had an answer. */
+/** Whoever has just had an answer calls this. */
 export const isHeard = (): void => listener?.(true);
 
 export const broker = new Broker({

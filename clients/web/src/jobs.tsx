@@ -79,7 +79,7 @@ interface ListState {
 }
 
 /** The rows of a filter. They follow the feed of changes, which begins before the first page is read, so that nothing is missed. */
-function useRows(filter: string, orderBy: string, onTop: (rows: number) => void) {
+function useRows(filter: string, orderBy: string, shift: (rows: number) => void) {
   const [state, setState] = useState<ListState>(() => ({ rows: new Rows(filter, orderBy), version: 0, isLoading: true, error: undefined }));
   const current = useRef(state.rows);
   const busy = useRef(false);
@@ -109,7 +109,7 @@ function useRows(filter: string, orderBy: string, onTop: (rows: number) => void)
     setState({ rows, version: 0, isLoading: true, error: undefined });
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let onTopCount = 0;
+    let addedRows = 0;
     void more(rows).then(async () => {
       const request = create(WatchJobsRequestSchema, { filter, start: { case: "now", value: {} } });
       let isFirst = true;
@@ -121,12 +121,12 @@ function useRows(filter: string, orderBy: string, onTop: (rows: number) => void)
           draw(rows);
         }
         if (!change) continue;
-        onTopCount += rows.take(change);
+        addedRows += rows.take(change);
         timer ??= setTimeout(() => {
           timer = undefined;
           draw(rows);
-          onTop(onTopCount);
-          onTopCount = 0;
+          shift(addedRows);
+          addedRows = 0;
         }, DRAW_PAUSE_MS);
       }
     }).catch((thrown: unknown) => {
@@ -140,7 +140,7 @@ function useRows(filter: string, orderBy: string, onTop: (rows: number) => void)
   return { ...state, more: () => void more(current.current) };
 }
 
-/** What changed between the first page and the beginning of the feed. */
+/** Takes in what changed between the first page and the beginning of the feed. */
 async function catchUp(rows: Rows): Promise<void> {
   const page = await broker.ask(JobsService.method.listJobs, { filter: rows.filter, orderBy: rows.orderBy || "id desc", pageSize: PAGE });
   if (page.jobs.length === 0 && rows.jobs.length === 0) return;
@@ -184,12 +184,12 @@ export function JobsView({ place }: { place: Place }) {
   useTitle("Jobs");
   useTick(TICK_MS);
 
-  const onTop = (added: number): void => {
+  const shift = (added: number): void => {
     const element = scroller.current;
-    // What a person looks at stays where it is.
+    // The rows that a person looks at stay where they are.
     if (element && added > 0 && element.scrollTop > 0) element.scrollTop += added * ROW_PX;
   };
-  const { rows, version, isLoading, error, more } = useRows(filter, orderBy, onTop);
+  const { rows, version, isLoading, error, more } = useRows(filter, orderBy, shift);
   const counts = useCounts(filter, version);
 
   useEffect(() => {

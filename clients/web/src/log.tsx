@@ -15,7 +15,7 @@ import { CopyButton, ErrorNote, noteError, useLoad, useTitle } from "./ui.js";
 const ROW_PX = 18;
 const MARGIN_ROWS = 30;
 const DRAW_PAUSE_MS = 100;
-// What is read before a line that a link names.
+// So much is read before a line that a link names.
 const BEFORE_BYTES = 64 << 10;
 // A longer line is cut in the page; the download has it whole.
 const MAX_SHOWN = 4000;
@@ -75,7 +75,7 @@ function useLog(which: Which): LogState {
     const read = async (): Promise<void> => {
       for await (const piece of broker.pieces(placeOf(which), { signal: stop.signal })) {
         isHeard();
-        // What is read from the middle of a line on is not shown.
+        // The first part may begin within a line, which is not shown then.
         if (isFirst && which.line && piece.offset > 0) {
           const newline = piece.data.indexOf(10);
           piece.offset += newline + 1;

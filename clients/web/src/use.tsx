@@ -37,10 +37,10 @@ export function UseView({ place }: { place: Place }) {
     <main>
       <div class="head">
         <h1>Use</h1>
-        <label>By <select value={by} onChange={(event) => go(at({ by: event.currentTarget.value }))}>
+        <label>By <select aria-label="By" value={by} onChange={(event) => go(at({ by: event.currentTarget.value }))}>
           {GROUPS.map(([name, text]) => <option key={name} value={name}>{text}</option>)}
         </select></label>
-        <label>In the last <select value={String(days)} onChange={(event) => go(at({ days: event.currentTarget.value }))}>
+        <label>In the last <select aria-label="In the last" value={String(days)} onChange={(event) => go(at({ days: event.currentTarget.value }))}>
           {SPANS.map((span) => <option key={span} value={String(span)}>{span} days</option>)}
         </select></label>
         {total && <span class="quiet">{plural(total.runs, "run")}, {hours(total.gpuTime)} GPU hours, {hours(total.coreTime)} core hours</span>}

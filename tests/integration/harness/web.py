@@ -68,7 +68,7 @@ class Browser:
 
 
 def violations(page):
-    """What axe finds wrong with the page for people with other senses, as one text."""
+    """Lists as one text whatever axe finds wrong with the page."""
     axe = (library() / "axe_playwright_python" / "axe.min.js").read_text()
     # The policy of the page lets no script in; the debugger's own evaluation is not bound by it.
     page.evaluate(f"() => {{ {axe} }}")
