@@ -33,6 +33,15 @@ LaunchOutcome Deferred(const absl::Status& error, absl::Duration after) {
   return outcome;
 }
 
+// True if the remote broker refuses the agent's account or project, or keeps a job of the run that
+// it does not show as one: no job is at fault, and people can mend it.
+bool IsOfTheAccount(const absl::Status& error) {
+  if (absl::IsUnauthenticated(error) || absl::IsPermissionDenied(error)) return true;
+  if (absl::IsAlreadyExists(error)) return true;
+  const auto info = contract::GetErrorInfo(error);
+  return info && (info->reason() == "NO_SUCH_PROJECT" || info->reason() == "PROJECT_ARCHIVED");
+}
+
 }  // namespace
 
 v1::Evidence ByBroker(std::string detail) {
@@ -58,20 +67,17 @@ LaunchOutcome Launched(uint64_t job_id, std::string detail) {
 
 LaunchOutcome NotSubmitted(const absl::Status& error) {
   if (client::WasNeverSent(error)) return Deferred(error, kRetry);
+  if (IsOfTheAccount(error)) return Deferred(error, kRetryRefused);
   switch (error.code()) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kUnimplemented:
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kOutOfRange:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kAlreadyExists:
       return agents::RefusedAs(
           contract::MakeFailure(v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
                                 {.detail = WordsOf(error), .phase = v1::FAILURE_PHASE_LAUNCH}),
           ByBroker(WordsOf(error)));
-    case absl::StatusCode::kUnauthenticated:
-      return Deferred(error, kRetryRefused);
     case absl::StatusCode::kResourceExhausted:
       return Deferred(error, contract::GetRetryDelay(error).value_or(kRetry));
     default:

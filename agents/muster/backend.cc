@@ -48,8 +48,12 @@ void RemoteBackend::SetWaker(std::function<void()> wake) {
 }
 
 void RemoteBackend::Wake() {
-  const MutexLock lock(mutex_);
-  if (wake_) wake_();
+  std::function<void()> wake;
+  {
+    const MutexLock lock(mutex_);
+    wake = wake_;
+  }
+  if (wake) wake();
 }
 
 agents::Capabilities RemoteBackend::capabilities() {
@@ -265,7 +269,7 @@ absl::StatusOr<LogHost::JobOfRun> RemoteBackend::FindLogs(const std::string& run
     if (!job->has_value()) return absl::NotFoundError("the remote broker has no job of the run");
     found.id = (*job)->id();
   }
-  const RunBook::Seen seen = book_.Look(found.id, hosts::SteadyNow());
+  const RunBook::Seen seen = book_.Look(run_key, hosts::SteadyNow());
   found.has_ended =
       seen.job != nullptr && contract::IsTerminal(seen.job->state()) && !seen.awaits_output;
   return found;

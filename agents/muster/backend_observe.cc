@@ -89,7 +89,7 @@ agents::ObserveOutcome RemoteBackend::Observe(const std::vector<RunHandle>& runs
 
 std::optional<Observation> RemoteBackend::See(const RunHandle& run, uint64_t job, bool is_live) {
   const absl::Duration now = hosts::SteadyNow();
-  const RunBook::Seen seen = book_.Look(job, now);
+  const RunBook::Seen seen = book_.Look(run.run_key, now);
   if (seen.missing) {
     if (*seen.missing < kAbsenceGrace) return std::nullopt;
     return Lost(run, job);

@@ -1,5 +1,7 @@
 #include "agents/muster/run_book.h"
 
+#include <algorithm>
+
 #include "agents/muster/translate.h"
 #include "contract/states.h"
 
@@ -7,35 +9,45 @@ namespace muster::remote {
 
 void RunBook::Add(const std::string& run_key, uint64_t job) {
   const MutexLock lock(mutex_);
-  jobs_[run_key] = job;
-  entries_[job].run_key = run_key;
+  Entry& entry = entries_[run_key];
+  if (entry.number == job) return;
+  if (entry.number != 0) runs_.erase({entry.number, run_key});
+  entry = Entry();
+  entry.number = job;
+  runs_.emplace(job, run_key);
 }
 
 uint64_t RunBook::JobOf(const std::string& run_key) const {
   const MutexLock lock(mutex_);
-  const auto found = jobs_.find(run_key);
-  return found == jobs_.end() ? 0 : found->second;
+  const auto found = entries_.find(run_key);
+  return found == entries_.end() ? 0 : found->second.number;
 }
 
 void RunBook::Forget(const std::string& run_key) {
   const MutexLock lock(mutex_);
-  const auto found = jobs_.find(run_key);
-  if (found == jobs_.end()) return;
-  entries_.erase(found->second);
-  jobs_.erase(found);
+  const auto found = entries_.find(run_key);
+  if (found == entries_.end()) return;
+  runs_.erase({found->second.number, run_key});
+  entries_.erase(found);
+}
+
+std::vector<std::pair<const std::string, RunBook::Entry>*> RunBook::EntriesOf(uint64_t job) {
+  std::vector<std::pair<const std::string, Entry>*> found;
+  for (auto at = runs_.lower_bound({job, ""}); at != runs_.end() && at->first == job; ++at)
+    found.push_back(&*entries_.find(at->second));
+  return found;
 }
 
 bool RunBook::Mark(uint64_t job) {
   const MutexLock lock(mutex_);
-  const auto found = entries_.find(job);
-  if (found == entries_.end()) return false;
-  found->second.is_marked = true;
-  return true;
+  const auto found = EntriesOf(job);
+  for (auto* const each : found) each->second.is_marked = true;
+  return !found.empty();
 }
 
 void RunBook::MarkAll() {
   const MutexLock lock(mutex_);
-  for (auto& [job, entry] : entries_) entry.is_marked = true;
+  for (auto& [run_key, entry] : entries_) entry.is_marked = true;
 }
 
 bool RunBook::AwaitsOutput(const Entry& entry, absl::Duration now) {
@@ -55,40 +67,44 @@ std::vector<uint64_t> RunBook::TakeDue(const std::vector<uint64_t>& jobs, bool i
   const MutexLock lock(mutex_);
   std::vector<uint64_t> due;
   for (const uint64_t job : jobs) {
-    const auto found = entries_.find(job);
-    if (found == entries_.end() || !IsDue(found->second, is_live, now)) continue;
-    // A change that comes from now on is seen by the look that follows, or marks it again.
-    found->second.is_marked = false;
-    due.push_back(job);
+    bool is_due = false;
+    for (auto* const each : EntriesOf(job)) {
+      is_due = IsDue(each->second, is_live, now) || is_due;
+      // A change that comes from now on is seen by the look that follows, or marks it again.
+      each->second.is_marked = false;
+    }
+    if (is_due) due.push_back(job);
   }
+  std::sort(due.begin(), due.end());
   return due;
 }
 
 void RunBook::Put(const v1::Job& job, absl::Duration now) {
   const MutexLock lock(mutex_);
-  const auto found = entries_.find(job.id());
-  if (found == entries_.end()) return;
-  Entry& entry = found->second;
   const auto label = job.labels().find(std::string(kRunLabel));
-  if (label == job.labels().end() || label->second != entry.run_key) {
-    if (!entry.missing) entry.missing = now;
-    return;
+  for (auto* const each : EntriesOf(job.id())) {
+    Entry& entry = each->second;
+    if (label == job.labels().end() || label->second != each->first) {
+      if (!entry.missing) entry.missing = now;
+      continue;
+    }
+    entry.job = std::make_shared<const v1::Job>(job);
+    entry.looked = now;
+    entry.missing.reset();
+    if (contract::IsTerminal(job.state()) && !entry.ended) entry.ended = now;
   }
-  entry.job = std::make_shared<const v1::Job>(job);
-  entry.looked = now;
-  entry.missing.reset();
-  if (contract::IsTerminal(job.state()) && !entry.ended) entry.ended = now;
 }
 
 void RunBook::PutMissing(uint64_t job, absl::Duration now) {
   const MutexLock lock(mutex_);
-  const auto found = entries_.find(job);
-  if (found != entries_.end() && !found->second.missing) found->second.missing = now;
+  for (auto* const each : EntriesOf(job)) {
+    if (!each->second.missing) each->second.missing = now;
+  }
 }
 
-RunBook::Seen RunBook::Look(uint64_t job, absl::Duration now) const {
+RunBook::Seen RunBook::Look(const std::string& run_key, absl::Duration now) const {
   const MutexLock lock(mutex_);
-  const auto found = entries_.find(job);
+  const auto found = entries_.find(run_key);
   if (found == entries_.end()) return {};
   const Entry& entry = found->second;
   Seen seen = {.job = entry.job, .awaits_output = AwaitsOutput(entry, now)};

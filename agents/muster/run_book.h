@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -38,7 +39,8 @@ class RunBook {
   // The job has changed. Returns whether it is a run.
   bool Mark(uint64_t job);
   void MarkAll();
-  // Takes out of `jobs` those that have to be looked at. `is_live`: the feed tells what changes.
+  // Takes out of `jobs` those that have to be looked at, in order. `is_live`: the feed tells what
+  // changes.
   std::vector<uint64_t> TakeDue(const std::vector<uint64_t>& jobs, bool is_live,
                                 absl::Duration now);
   // The job as it was seen. One that is another run's is none of ours: a broker whose database was
@@ -52,11 +54,11 @@ class RunBook {
     bool awaits_output = false;                  // it has ended, and its output may still come
     std::optional<absl::Duration> missing = {};  // for so long; nothing: it is there
   };
-  Seen Look(uint64_t job, absl::Duration now) const;
+  Seen Look(const std::string& run_key, absl::Duration now) const;
 
  private:
   struct Entry {
-    std::string run_key;
+    uint64_t number = 0;  // of the job
     std::shared_ptr<const v1::Job> job;
     bool is_marked = true;
     absl::Duration looked = absl::ZeroDuration();
@@ -66,9 +68,14 @@ class RunBook {
   static bool AwaitsOutput(const Entry& entry, absl::Duration now);
   static bool IsDue(const Entry& entry, bool is_live, absl::Duration now);
 
+  // The runs that have had the number: more than one after the remote broker's database was put
+  // back, until the older run is forgotten.
+  std::vector<std::pair<const std::string, Entry>*> EntriesOf(uint64_t job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   mutable Mutex mutex_;
-  std::map<std::string, uint64_t> jobs_ ABSL_GUARDED_BY(mutex_);  // by run key
-  std::map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);     // by job
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);             // by run key
+  std::set<std::pair<uint64_t, std::string>> runs_ ABSL_GUARDED_BY(mutex_);  // by number
 };
 
 }  // namespace muster::remote

@@ -235,7 +235,10 @@ std::string FilterOfJobs(const std::string& cluster, const std::vector<uint64_t>
   std::vector<std::string> each;
   each.reserve(ids.size());
   for (const uint64_t id : ids) each.push_back(fmt::format("id = {}", id));
-  return fmt::format("({}) AND {}", fmt::join(each, " OR "), FilterOfCluster(cluster));
+  const auto [low, high] = std::minmax_element(ids.begin(), ids.end());
+  // The range keeps the remote broker from reading all jobs that the cluster ever had.
+  return fmt::format("id >= {} AND id <= {} AND ({}) AND {}", *low, *high, fmt::join(each, " OR "),
+                     FilterOfCluster(cluster));
 }
 
 std::string FilterOfCluster(const std::string& cluster) {

@@ -352,6 +352,8 @@ class Core::Impl {
   // Brings the room that is kept for jobs up to now: drops what is over, and looks for jobs that
   // have waited long.
   void KeepRoom(Step& step);
+  // True if a quota of its project or user lets none of its jobs start.
+  bool IsAtQuota(const UserQueue& queue) const;
   // True if the job still waits for the room.
   bool WaitsForKept(const Cluster& cluster, const placement::KeptRoom& kept) const;
   void DropKeptThatIsOver();

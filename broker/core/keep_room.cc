@@ -32,7 +32,16 @@ constexpr int kMostClustersCompared = 16;
 // The expected start is made anew no more often, because it costs a visit to each run.
 constexpr absl::Duration kExpectInterval = absl::Seconds(1);
 
+// A run that a limit of its user or namespace keeps waiting starts no sooner when room is free.
+bool IsAtLimitThere(const v1::Run& run) {
+  return run.state_reason().code() == v1::STATE_REASON_CODE_LIMIT_REACHED;
+}
+
 }  // namespace
+
+bool Core::Impl::IsAtQuota(const UserQueue& queue) const {
+  return accounts_.FindReached(*queue.account, queue.gpus).has_value();
+}
 
 void Core::Impl::KeepRoom(Step& step) {
   const absl::Time now = step.now;
@@ -69,11 +78,15 @@ bool Core::Impl::WaitsForKept(const Cluster& cluster, const placement::KeptRoom&
   const Group& group = *groups_.at(job.group);
   if (standing.is_in_line) {
     // It may have been there, and come back.
-    if (kept.is_there || group.queue->parked_by != nullptr) return false;
+    const UserQueue& queue = *group.queue;
+    if (kept.is_there || queue.parked_by != nullptr || IsAtQuota(queue)) return false;
+    // An older job of its queue that has come back goes first, and the room would keep it out.
+    if (queue.first_turn().job != kept.job) return false;
     const ClusterSet& fits = group.lane()->fits;
     if (std::find(fits.begin(), fits.end(), &cluster) == fits.end()) return false;
   } else if (!kept.is_there || standing.cluster != &cluster ||
-             standing.phase != placement::Phase::kWaits) {
+             standing.phase != placement::Phase::kWaits ||
+             IsAtLimitThere(*cluster.runs.at({kept.job, job.runs()}))) {
     return false;
   }
   const placement::Capacity capacity = CapacityFor(group.requirements, cluster.saved);
@@ -102,6 +115,7 @@ std::vector<Core::Impl::LongWait> Core::Impl::FindWaits(absl::Time now,
   for (auto at = blocked.begin(); at != blocked.end() && looked_at < kMostQueuesLookedAt; ++at) {
     looked_at += at->second.size();
     for (const UserQueue* queue : at->second) {
+      if (IsAtQuota(*queue)) continue;
       const Turn turn = queue->first_turn();
       if (now - submit_times_.Of(turn.job) < at_least) continue;
       const ProjectAccount& project = *queue->project->account;
@@ -126,7 +140,7 @@ void Core::Impl::FindWaitsOn(Cluster* cluster, absl::Time now, absl::Duration at
   size_t looked_at = 0;
   for (const auto& [id, run] : cluster->runs) {
     if (++looked_at > kMostRunsLookedAt) return;
-    if (!LookAt(*run).queues) continue;
+    if (!LookAt(*run).queues || IsAtLimitThere(*run)) continue;
     const Job& job = jobs_.at(id.job);
     if (now - submit_times_.Of(id.job) < at_least) continue;
     if (job.cancel_requested() || StandingOf(id.job, job).phase != placement::Phase::kWaits)

@@ -94,7 +94,9 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
     const Turn turn = list->first_turn();
     const auto choice = choices.Best(*group, turn, project->lane->fits, &checks);
     const bool may_start = choice && (choice->estimate.has_room || choice->estimate.is_kept);
-    if (!may_start && PreemptForNext(*group, turn, &preemptions, step)) {
+    // Those that were blocked before are looked at now and then, in PreemptForThoseWhoWait.
+    if (!may_start && !group->queue->is_blocked &&
+        PreemptForNext(*group, turn, &preemptions, step)) {
       choices.Forget(*group);
       contend(project, list, from);
       continue;

@@ -68,6 +68,12 @@ std::optional<placement::Amounts> NodeOf(const v1::Pool& pool, const Requirement
   return node;
 }
 
+// True if a run that waits there, or comes to wait there, would take the room before the job does:
+// the job that is still here comes behind all of its own priority.
+bool ComesFirst(const Turn& other, const Turn& turn, bool is_there) {
+  return is_there ? other < turn : other.priority >= turn.priority;
+}
+
 }  // namespace
 
 bool Core::Impl::MayBePreempted(uint64_t id, const Job& job, int32_t priority) const {
@@ -80,8 +86,11 @@ std::optional<std::vector<uint64_t>> Core::Impl::FindRunsToEnd(const Cluster& cl
                                                                const LongWait& wait) const {
   const Requirements& job = wait.group->requirements;
   const placement::Capacity capacity = CapacityFor(job, cluster.saved);
-  const std::optional<placement::Amounts> node = NodeOf(*capacity.pool, job);
+  std::optional<placement::Amounts> node = NodeOf(*capacity.pool, job);
   const bool has_one_type = node && capacity.pool->node_groups(0).gpus_size() == 1;
+  // Pods that are not Muster's may have the rest of a node: what ended runs give back is all that
+  // is known to be free.
+  if (capacity.shares_nodes) node = std::nullopt;
   std::map<std::string, placement::NodeRoom> nodes;
   std::vector<placement::PreemptibleRun> runs;
   std::vector<uint64_t> jobs;
@@ -90,15 +99,17 @@ std::optional<std::vector<uint64_t>> Core::Impl::FindRunsToEnd(const Cluster& cl
     const Job& other = jobs_.at(id.job);
     const Requirements& needs = groups_.at(other.group)->requirements;
     if (!placement::Load::CountsIn(needs, *capacity.pool, capacity.shares_nodes)) continue;
-    // Theirs is the room that becomes free.
-    const bool comes_first = other.priority >= wait.turn.priority && LookAt(*run).queues;
-    if (comes_first && (wait.there == nullptr || id.job < wait.turn.job)) return std::nullopt;
+    if (LookAt(*run).queues &&
+        ComesFirst({other.priority, id.job}, wait.turn, wait.there != nullptr))
+      return std::nullopt;
     const placement::Amounts takes = EachOf(needs, job, has_one_type, Certainty::kAtMost);
     for (const std::string& name : run->nodes()) {
       placement::NodeRoom& room = nodes.try_emplace(name).first->second;
       if (room.name.empty()) room = {.name = name, .free = node.value_or(placement::Amounts())};
       room.free = room.free - takes;
     }
+    // A run that is finishing gives its room back by itself, and has an end of its own to tell.
+    if (run->state() == v1::RUN_STATE_FINISHING) continue;
     if (run->nodes().empty() || !MayBePreempted(id.job, other, wait.turn.priority)) continue;
     std::vector<std::string> names(run->nodes().begin(), run->nodes().end());
     runs.push_back({.began = ToTime(run->assign_time()),

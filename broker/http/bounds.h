@@ -11,6 +11,11 @@ namespace muster::http {
 inline constexpr size_t kMaxConnections = 10'000;
 // The bodies of all requests that are being read or answered: 16 of the largest ones.
 inline constexpr size_t kMaxBodyBytesHeld = 256 << 20;
+// The answers that wait to be read by callers: 16 of the largest that gRPC's listeners send to
+// anybody. With more, calls are refused for a moment.
+inline constexpr size_t kMaxAnswerBytesHeld = 256 << 20;
+// The body of a caller without a credential: a login sends a token and a few names.
+inline constexpr size_t kMaxBodyBytesOfStrangers = 64 << 10;
 // A connection that is not a caller's by then is closed, as by gRPC's listeners; the head of a
 // request takes no longer either.
 inline constexpr std::chrono::seconds kMaxHeadTime{10};

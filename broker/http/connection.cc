@@ -30,6 +30,14 @@ Refusal Fault(int http_status, absl::StatusCode code, std::string_view reason,
   return {.status = contract::Error(code, reason, words), .http_status = http_status};
 }
 
+// `held`: "requests", "answers".
+Refusal Busy(std::string_view held) {
+  return RefusalOf(contract::RetryableError(
+      absl::StatusCode::kResourceExhausted, "HTTP_BUSY",
+      fmt::format("the broker holds as many bytes of {} as it may; try again in a moment", held),
+      absl::Seconds(1)));
+}
+
 Credentials CredentialsOf(const Head& head) {
   return {head.credentials.begin(), head.credentials.end()};
 }
@@ -81,8 +89,8 @@ void Connection::Tick(Clock::time_point now) {
   if (now < due_ || state_ == State::kClosed) return;
   if (state_ != State::kReading) return Close();
   closes_ = true;
-  Refuse(Fault(408, absl::StatusCode::kDeadlineExceeded, "REQUEST_TOO_SLOW",
-               "the request did not come in time; send it faster, or in smaller parts"));
+  Refuse(OnRoute(Fault(408, absl::StatusCode::kDeadlineExceeded, "REQUEST_TOO_SLOW",
+                       "the request did not come in time; send it faster, or in smaller parts")));
 }
 
 void Connection::Drain() {
@@ -95,9 +103,14 @@ void Connection::Close() {
   if (state_ == State::kAnswering) --service_.counts.requests;
   state_ = State::kClosed;
   if (call_) std::exchange(call_, nullptr)->Cancel();
-  service_.counts.body_bytes -= std::exchange(held_bytes_, 0);
+  GiveRoomBack();
   socket_->Close();
   closed_(this);
+}
+
+void Connection::GiveRoomBack() {
+  service_.counts.body_bytes -= std::exchange(held_bytes_, 0);
+  service_.counts.answer_bytes -= std::exchange(answer_bytes_, 0);
 }
 
 // ---- input
@@ -129,6 +142,7 @@ void Connection::Parse() {
     state_ = State::kReading;
     ++number_;
     parser_ = std::make_unique<RequestParser>();
+    body_bound_ = kMaxBodyBytes;
     Await(kMaxHeadTime);
   }
   while (state_ == State::kReading) {
@@ -139,7 +153,13 @@ void Connection::Parse() {
     if (is_body && !TakeRoom(used)) return;
     switch (parsed) {
       case Parsed::kNeedsMore:
-        return;
+        // The parser leaves the head of a chunk, or a trailer, until it has all of it.
+        if (in_.size() <= kMaxHeadBytes) return;
+        closes_ = true;
+        return Refuse(
+            OnRoute(Fault(400, absl::StatusCode::kInvalidArgument, "BAD_REQUEST",
+                          fmt::format("the head of a chunk, or a trailer, has more than {} bytes",
+                                      kMaxHeadBytes))));
       case Parsed::kHead:
         OnHead();
         break;
@@ -157,10 +177,7 @@ void Connection::Parse() {
                                         kMaxHeadBytes)));
       case Parsed::kBodyTooLarge: {
         closes_ = true;
-        Refusal refusal = Fault(413, absl::StatusCode::kResourceExhausted, "BODY_TOO_LARGE",
-                                fmt::format("the body has more than {} bytes; send less in one "
-                                            "call",
-                                            kMaxBodyBytes));
+        Refusal refusal = TooLarge();
         const std::optional<Codec> codec = CodecOf(parser_->head().content_type);
         if (codec && codec->is_stream) refusal.stream = codec;
         return Refuse(refusal);
@@ -173,11 +190,18 @@ bool Connection::TakeRoom(size_t bytes) {
   held_bytes_ += bytes;
   if (service_.counts.body_bytes.fetch_add(bytes) + bytes <= kMaxBodyBytesHeld) return true;
   closes_ = true;
-  Refuse(RefusalOf(contract::RetryableError(
-      absl::StatusCode::kResourceExhausted, "HTTP_BUSY",
-      "the broker holds as many bytes of requests as it may; try again in a moment",
-      absl::Seconds(1))));
+  Refuse(OnRoute(Busy("requests")));
   return false;
+}
+
+Refusal Connection::TooLarge() const {
+  return Fault(
+      413, absl::StatusCode::kResourceExhausted, "BODY_TOO_LARGE",
+      body_bound_ == kMaxBodyBytes
+          ? fmt::format("the body has more than {} bytes; send less in one call", body_bound_)
+          : fmt::format("the body has more than {} bytes, which is the bound of calls "
+                        "that need no credential",
+                        body_bound_));
 }
 
 void Connection::OnHead() {
@@ -190,11 +214,14 @@ void Connection::OnHead() {
     route_ = std::get<Route>(decided);
   }
   if (route_ && route_->kind == Route::Kind::kCall) {
-    const absl::Status admitted =
+    const absl::StatusOr<Caller> caller =
         service_.hooks.admit(route_->method->path, CredentialsOf(head), peer_);
-    if (!admitted.ok()) {
-      refusal_ = RefusalOf(admitted);
-      if (route_->codec.is_stream) refusal_->stream = route_->codec;
+    if (!caller.ok()) {
+      refusal_ = OnRoute(RefusalOf(caller.status()));
+    } else if (*caller == Caller::kAnyone) {
+      body_bound_ = kMaxBodyBytesOfStrangers;
+      parser_->BoundBody(body_bound_);
+      if (head.content_length.value_or(0) > body_bound_) refusal_ = OnRoute(TooLarge());
     }
   }
   body_due_ = Clock::now() + kMaxBodyTime;
@@ -265,6 +292,11 @@ void Connection::Refuse(const Refusal& refusal) {
   Answer(200, refusal.stream->ContentType(), CorsHeaders(), body);
 }
 
+Refusal Connection::OnRoute(Refusal refusal) const {
+  if (route_ && route_->codec.is_stream) refusal.stream = route_->codec;
+  return refusal;
+}
+
 void Connection::AnswerProbe() {
   if (route_->kind == Route::Kind::kHealth || service_.hooks.is_ready()) {
     return Answer(200, kText, "", "ok\n");
@@ -288,11 +320,8 @@ void Connection::BeginCall() {
   const Head& head = parser_->head();
   const bool is_stream = route_->codec.is_stream;
   absl::StatusOr<std::vector<std::string>> messages = MessagesOf(*route_, parser_->TakeBody());
-  if (!messages.ok()) {
-    Refusal refusal = RefusalOf(messages.status());
-    if (is_stream) refusal.stream = route_->codec;
-    return Refuse(refusal);
-  }
+  if (!messages.ok()) return Refuse(OnRoute(RefusalOf(messages.status())));
+  if (service_.counts.answer_bytes > kMaxAnswerBytesHeld) return Refuse(OnRoute(Busy("answers")));
   ++service_.counts.requests;
   state_ = State::kAnswering;
   due_ = Clock::time_point::max();
@@ -326,40 +355,46 @@ CallEvents Connection::EventsOfCall() {
       if (is_current && self->state_ == State::kAnswering) task(*self);
     });
   };
+  // It runs on gRPC's threads, so that a large answer keeps no other connection waiting.
+  const auto encode = [codec = route_->codec, method = route_->method](std::string message) {
+    return Encode(codec, *method, std::move(message));
+  };
   return {.message =
-              [post](std::string message) {
-                post([message = std::move(message)](Connection& self) mutable {
-                  self.OnMessage(std::move(message));
+              [post, encode](std::string message) {
+                post([message = encode(std::move(message))](Connection& self) {
+                  self.OnMessage(message);
                 });
               },
           .done =
-              [post](const absl::Status& status, std::string answer) {
-                post([status, answer = std::move(answer)](Connection& self) mutable {
-                  self.OnAnswer(status, std::move(answer));
-                });
+              [post, encode, is_stream = route_->codec.is_stream](const absl::Status& status,
+                                                                  std::string answer) {
+                absl::StatusOr<std::string> told = std::move(answer);
+                if (!status.ok()) {
+                  told = status;
+                } else if (!is_stream) {
+                  told = encode(*std::move(told));
+                }
+                post([told = std::move(told)](Connection& self) { self.OnAnswer(told); });
               }};
 }
 
-void Connection::OnAnswer(const absl::Status& status, std::string answer) {
+void Connection::OnAnswer(const absl::StatusOr<std::string>& answer) {
   call_ = nullptr;
-  if (route_->codec.is_stream) return EndStream(status);
-  if (!status.ok()) return Refuse(RefusalOf(status));
-  const absl::StatusOr<std::string> body =
-      Encode(route_->codec, *route_->method, std::move(answer));
-  if (!body.ok()) return Refuse(RefusalOf(body.status()));
-  Answer(200, route_->codec.ContentType(), CorsHeaders(), *body);
+  if (route_->codec.is_stream) return EndStream(answer.status());
+  if (!answer.ok()) return Refuse(RefusalOf(answer.status()));
+  answer_bytes_ = answer->size();
+  service_.counts.answer_bytes += answer_bytes_;
+  Answer(200, route_->codec.ContentType(), CorsHeaders(), *answer);
 }
 
-void Connection::OnMessage(std::string message) {
+void Connection::OnMessage(const absl::StatusOr<std::string>& message) {
   if (is_complete_) return;
-  const absl::StatusOr<std::string> encoded =
-      Encode(route_->codec, *route_->method, std::move(message));
-  if (!encoded.ok()) {
+  if (!message.ok()) {
     if (call_) std::exchange(call_, nullptr)->Cancel();
-    return EndStream(encoded.status());
+    return EndStream(message.status());
   }
   std::string frame;
-  AppendEnvelope(0, *encoded, &frame);
+  AppendEnvelope(0, *message, &frame);
   AppendChunk(frame, &out_);
   is_paused_ = Unwritten() > kMaxOutputBytes;
   if (!is_paused_ && call_) call_->ReadOn();
@@ -373,6 +408,8 @@ void Connection::EndStream(const absl::Status& status) {
   AppendChunk(frame, &out_);
   out_ += kLastChunk;
   is_complete_ = true;
+  // A reader that pauses holds a stream that goes on, and not one that has ended.
+  Await(kMaxSilence);
   Flush();
 }
 
@@ -411,7 +448,11 @@ void Connection::OnWritten(bool ok, size_t bytes) {
 
 void Connection::OnAnswered() {
   --service_.counts.requests;
-  service_.counts.body_bytes -= std::exchange(held_bytes_, 0);
+  GiveRoomBack();
+  // Their memory goes with a large answer: the connection may live on for long.
+  out_ = std::string();
+  writing_ = std::string();
+  written_ = 0;
   call_ = nullptr;
   parser_ = nullptr;
   route_ = std::nullopt;

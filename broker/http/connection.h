@@ -51,18 +51,24 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void OnRequest();
   // Holds the bytes of the body against the bound of all of them.
   bool TakeRoom(size_t bytes);
+  // Gives back the room of the request and of its answer.
+  void GiveRoomBack();
 
   // ---- answers
   void Answer(int http_status, std::string_view content_type, std::string_view headers,
               std::string_view body, std::string_view cache = "no-store");
   void Refuse(const Refusal& refusal);
+  // The refusal in the form of the route: a stream's caller reads the error from its end.
+  Refusal OnRoute(Refusal refusal) const;
+  Refusal TooLarge() const;
   void AnswerProbe();
   void AnswerMetrics();
   void AnswerPage();
   void BeginCall();
   CallEvents EventsOfCall();
-  void OnAnswer(const absl::Status& status, std::string answer);
-  void OnMessage(std::string message);
+  // What comes is in the form of the answer: JSON or binary.
+  void OnAnswer(const absl::StatusOr<std::string>& answer);
+  void OnMessage(const absl::StatusOr<std::string>& message);
   void EndStream(const absl::Status& status);
   // The lines that let a page of an allowed origin read the answer.
   std::string CorsHeaders() const;
@@ -93,7 +99,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::optional<Route> route_;
   std::optional<Refusal> refusal_;  // told once the body has come
   Clock::time_point body_due_;
+  size_t body_bound_ = kMaxBodyBytes;
   size_t held_bytes_ = 0;
+  size_t answer_bytes_ = 0;
   uint64_t number_ = 0;  // of the request; what belongs to an earlier one is dropped
   std::shared_ptr<Call> call_;
   bool is_paused_ = false;  // the call's next message waits until the output is less

@@ -30,6 +30,12 @@ absl::StatusOr<std::vector<std::string_view>> SplitEnvelopes(std::string_view bo
                       body.size()));
     }
     const auto flags = static_cast<uint8_t>(body[0]);
+    if ((flags & kCompressedFlag) != 0) {
+      // The protocol names this code for it.
+      return contract::Error(absl::StatusCode::kInternal, "NO_COMPRESSION",
+                             "a frame is compressed, and the broker takes none that is: send "
+                             "messages as they are");
+    }
     if (flags != 0) {
       return BadBody(
           fmt::format("a frame has the flags {}, and the broker takes 0 only: send "

@@ -1,6 +1,8 @@
 #include "broker/http/net.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -68,6 +70,19 @@ class PlainSocket final : public Socket {
  private:
   AnySocket socket_;
 };
+
+// Lets the kernel find out that the other end is gone, as soon as gRPC's listeners do: after a
+// minute of silence and 20 s of probes.
+void KeepAlive(AnySocket* socket) {
+  Error ignored;
+  socket->set_option(asio::socket_base::keep_alive(true), ignored);
+  using Number = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
+  socket->set_option(Number(60), ignored);
+  using Interval = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPINTVL>;
+  socket->set_option(Interval(10), ignored);
+  using Count = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPCNT>;
+  socket->set_option(Count(2), ignored);
+}
 
 class LoopThread final : public Loop, public std::enable_shared_from_this<LoopThread> {
  public:
@@ -180,7 +195,7 @@ class Listener {
     if (is_unix_) return "http:unix";
     Error ignored;
     socket->set_option(asio::ip::tcp::no_delay(true), ignored);
-    socket->set_option(asio::socket_base::keep_alive(true), ignored);
+    KeepAlive(socket);
     const auto end = socket->remote_endpoint(ignored);
     asio::ip::tcp::endpoint tcp;
     if (ignored || end.size() > tcp.capacity()) return "http:gone";

@@ -1,8 +1,10 @@
 #include "broker/http/request.h"
 
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <iterator>
 #include <utility>
 
 namespace muster::http {
@@ -38,6 +40,7 @@ Parsed RequestParser::Feed(std::string_view bytes, size_t* used) {
     *used += taken;
     if (parser.is_header_done() && !std::exchange(has_head_, true)) {
       ReadHead();
+      if (!IsPlainHead()) return Parsed::kMalformed;
       parser.eager(true);
       return Parsed::kHead;
     }
@@ -52,6 +55,20 @@ Parsed RequestParser::Feed(std::string_view bytes, size_t* used) {
   }
   return Parsed::kAll;
 }
+
+// A proxy in front and this parser must see the same requests (RFC 9112, sections 3.2 and 6.3):
+// Beast takes a coding that it does not know for none, and the body for the next request.
+bool RequestParser::IsPlainHead() const {
+  namespace http = beast::http;
+  const auto& message = beast_->parser.get();
+  const auto [begin, end] = message.equal_range(http::field::transfer_encoding);
+  const bool is_known =
+      begin == end || (std::next(begin) == end && beast::iequals(begin->value(), "chunked"));
+  const size_t hosts = message.count(http::field::host);
+  return is_known && (hosts == 1 || (hosts == 0 && message.version() < 11));
+}
+
+void RequestParser::BoundBody(size_t bytes) { beast_->parser.body_limit(bytes); }
 
 void RequestParser::ReadHead() {
   namespace http = beast::http;

@@ -48,6 +48,8 @@ class RequestParser {
   // a byte of the body is taken.
   Parsed Feed(std::string_view bytes, size_t* used);
 
+  // After kHead: a body of more bytes is too large, as one above kMaxBodyBytes is.
+  void BoundBody(size_t bytes);
   // After kHead. After kBodyTooLarge it has what came before the body.
   const Head& head() const { return head_; }
   // After kAll.
@@ -57,6 +59,7 @@ class RequestParser {
   struct Beast;
 
   void ReadHead();
+  bool IsPlainHead() const;
 
   std::unique_ptr<Beast> beast_;
   Head head_;

@@ -23,11 +23,18 @@ namespace muster::http {
 
 using Credentials = std::vector<std::string_view>;
 
+// The callers that the broker lets in.
+enum class Caller {
+  kAnyone,  // for a call that is open to anyone; nobody has looked at the credential
+  kPerson,
+};
+
 // The questions that the server asks the broker. None of them blocks.
 struct Hooks {
   // Says if the caller may make the call at all, before the body is read. `peer` is where
   // the call comes from.
-  std::function<absl::Status(std::string_view path, const Credentials&, const std::string& peer)>
+  std::function<absl::StatusOr<Caller>(std::string_view path, const Credentials&,
+                                       const std::string& peer)>
       admit;
   // The text of /metrics.
   std::function<absl::StatusOr<std::string>(const Credentials&, const std::string& peer)> metrics;
@@ -43,6 +50,7 @@ struct Counts {
   mutable std::atomic<uint64_t> refused_connections = 0;
   mutable std::atomic<uint64_t> requests = 0;  // being answered
   mutable std::atomic<uint64_t> body_bytes = 0;
+  mutable std::atomic<uint64_t> answer_bytes = 0;  // of unary calls, not written yet
   mutable std::array<std::atomic<uint64_t>, kClasses> answers = {};  // since the start
 };
 

@@ -369,6 +369,7 @@ class RunningBroker final : public Broker {
     if (const http::Counts* http = http_counts_) {
       add("http_connections", http->connections, http::kMaxConnections);
       add("http_body_bytes", http->body_bytes, http::kMaxBodyBytesHeld);
+      add("http_answer_bytes", http->answer_bytes, http::kMaxAnswerBytesHeld);
     }
     return MetricsText(metrics);
   }

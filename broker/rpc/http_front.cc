@@ -29,23 +29,29 @@ const std::vector<std::string>& ServicesOfPeople() {
 
 constexpr std::string_view kMetricsPath = "/metrics";
 
-// The gauges tell how much others do, so that whoever may see all jobs may see them.
+// The gauges tell how much others do: callers who may see all jobs may see them.
 absl::Status MayReadMetrics(const Principal& caller) {
   if (!caller.refusal.ok()) return caller.refusal;
-  if (caller.role != Role::kNone && caller.role != Role::kMember) return absl::OkStatus();
-  return contract::Error(absl::StatusCode::kPermissionDenied, "NOT_ALLOWED",
-                         "/metrics is for callers with the role viewer or more; use another "
-                         "token, or let the operator set http.open_metrics");
+  const bool sees_all =
+      caller.role == Role::kViewer || caller.role == Role::kOperator || caller.role == Role::kAdmin;
+  if (sees_all) return absl::OkStatus();
+  return contract::Error(
+      absl::StatusCode::kPermissionDenied, "NOT_ALLOWED",
+      "/metrics is for callers who may see all jobs: with the role viewer, "
+      "operator or admin; use another token, or let the operator set http.open_metrics");
 }
 
 http::Hooks HooksOf(const HttpFront& front) {
   http::Hooks hooks;
   hooks.admit = [front](std::string_view path, const http::Credentials& credentials,
-                        const std::string& peer) {
+                        const std::string& peer) -> absl::StatusOr<http::Caller> {
     Principal caller;
-    absl::Status admitted = AdmitPerson(*front.users, peer, path, credentials, &caller);
-    if (!admitted.ok()) front.audit->RefuseAtGate(path, caller, admitted, peer);
-    return admitted;
+    const absl::Status admitted = AdmitPerson(*front.users, peer, path, credentials, &caller);
+    if (!admitted.ok()) {
+      front.audit->RefuseAtGate(path, caller, admitted, peer);
+      return admitted;
+    }
+    return caller.user.empty() ? http::Caller::kAnyone : http::Caller::kPerson;
   };
   hooks.metrics = [front](const http::Credentials& credentials,
                           const std::string& peer) -> absl::StatusOr<std::string> {

@@ -26,6 +26,8 @@ _muster() {
 	for i in "${!values[@]}"; do
 		value=${values[i]#"$kept"}
 		[[ $value == *[=:] ]] && compopt -o nospace
+		# The line gets a name as one word, whatever is in it.
+		[[ $value == *[!A-Za-z0-9._:,=/@%+~-]* ]] && printf -v value %q "$value"
 		# 63: readline lists the values after a second tab.
 		if ((COMP_TYPE == 63 && ${#values[@]} > 1)) && [[ ${descriptions[i]} ]]; then
 			value+="  (${descriptions[i]})"

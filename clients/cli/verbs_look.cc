@@ -84,6 +84,13 @@ absl::Status KeepRun(uint32_t number, v1::Job* job) {
   return absl::OkStatus();
 }
 
+// A template prints texts of jobs as they are. A terminal would obey the control characters in
+// them.
+std::string ShapedText(const Session& session, const google::protobuf::Message& message) {
+  std::string text = session.call.shape->Apply(message);
+  return session.terminal.out_is_terminal() ? Harmless(text, Keep::kLayout) : text;
+}
+
 }  // namespace
 
 int Fail(Session& session, const absl::Status& status) {
@@ -92,8 +99,7 @@ int Fail(Session& session, const absl::Status& status) {
 }
 
 std::string LineOf(const Session& session, const google::protobuf::Message& message) {
-  return session.format == Format::kTemplate ? session.call.shape->Apply(message)
-                                             : ToJsonLine(message);
+  return session.format == Format::kTemplate ? ShapedText(session, message) : ToJsonLine(message);
 }
 
 void PrintMessage(Session& session, const google::protobuf::Message& message) {
@@ -105,7 +111,7 @@ void PrintMessage(Session& session, const google::protobuf::Message& message) {
     case Format::kTemplate:
       return session.terminal.Out(LineOf(session, message));
     case Format::kJsonPath:
-      return session.terminal.Out(session.call.shape->Apply(message));
+      return session.terminal.Out(ShapedText(session, message));
     default:
       return session.terminal.Out(ToJson(message));
   }

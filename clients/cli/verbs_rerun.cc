@@ -40,7 +40,8 @@ int TellRerun(Session& session, const v1::RerunJobsResponse& response) {
 }
 
 // Submits the jobs in parts, each all or none. A part whose specs are too much for one call is
-// halved. A repeat with the same request id makes the same parts.
+// halved, under a request id of its own. A repeat with the same request id and the same jobs makes
+// the same parts.
 class RerunInParts {
  public:
   RerunInParts(Session* session, std::string request_id)
@@ -53,7 +54,7 @@ class RerunInParts {
       request.mutable_job_ids()->Add(jobs.begin() + static_cast<ptrdiff_t>(at),
                                      jobs.begin() + static_cast<ptrdiff_t>(at + size));
       request.set_held(session_.call.hold);
-      request.set_request_id(fmt::format("{}.{}", request_id_, at));
+      request.set_request_id(fmt::format("{}.{}.{}", request_id_, at, size));
       const auto response = session_.client.RerunJobs(request);
       if (IsTooMany(response.status()) && size > 1) {
         size_ = size / 2;
@@ -75,6 +76,11 @@ class RerunInParts {
         fmt::format("muster: {} of {} jobs run again; to go on without making any twice, add: "
                     "--request-id {}\n",
                     done, all, request_id_));
+    if (!session_.call.filter.empty()) {
+      session_.terminal.Err(
+          "muster: if other jobs of the filter have ended since, the parts are others, and the "
+          "broker refuses the request id: narrow the filter to the jobs that are left\n");
+    }
     return code;
   }
 

@@ -12,6 +12,7 @@
 #include "broker/http/methods.h"
 #include "broker/http/request.h"
 #include "broker/http/route.h"
+#include "muster/v1/jobs_service.pb.h"
 #include "tests/fuzz/input.h"
 
 namespace {
@@ -45,19 +46,20 @@ Read ReadRequest(std::string_view bytes, size_t piece) {
 }
 
 void ReadBody(std::string_view body) {
+  // The name is asked of the type, so that the linker keeps the type.
+  static const std::string type = muster::v1::SubmitJobRequest::descriptor()->full_name();
   const auto frames = http::SplitEnvelopes(body);
   if (frames.ok()) {
     std::string again;
     for (const std::string_view frame : *frames) http::AppendEnvelope(0, frame, &again);
     muster::fuzz::Require(again == body, "frames are what was taken apart");
   }
-  const auto bytes = http::FromJson("muster.v1.SubmitJobRequest", body);
+  const auto bytes = http::FromJson(type, body);
   if (!bytes.ok()) {
     static_cast<void>(http::ErrorBody(bytes.status()));
     return;
   }
-  muster::fuzz::Require(http::ToJson("muster.v1.SubmitJobRequest", *bytes).ok(),
-                        "what was read can be written");
+  muster::fuzz::Require(http::ToJson(type, *bytes).ok(), "what was read can be written");
 }
 
 }  // namespace

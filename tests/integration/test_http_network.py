@@ -131,6 +131,28 @@ def test_a_stranger_s_body_is_not_read(broker):
     assert answer.startswith(b"HTTP/1.1 401 ") and b"NO_CREDENTIAL" in answer
 
 
+LOGIN_INFO = b"POST /muster.v1.IdentityService/GetLoginInfo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+def test_a_stranger_sends_no_more_than_a_login_needs(broker):
+    with dial(broker) as raw:
+        raw.sendall(LOGIN_INFO + b"Content-Length: 10000000\r\n\r\n")
+        answer = read_all(raw)
+    assert answer.startswith(b"HTTP/1.1 413 ") and b"need no credential" in answer
+    with dial(broker) as raw:
+        raw.sendall(LOGIN_INFO + b"Transfer-Encoding: chunked\r\n\r\n10001\r\n")
+        answer = read_all(raw)
+    assert answer.startswith(b"HTTP/1.1 413 ") and b"need no credential" in answer
+
+
+@pytest.mark.parametrize("endless", [b"1;a=", b"0\r\nX: "], ids=["head", "trailer"])
+def test_the_head_of_a_chunk_and_a_trailer_have_a_bound(broker, endless):
+    with dial(broker) as raw:
+        raw.sendall(LOGIN_INFO + b"Transfer-Encoding: chunked\r\n\r\n" + endless + b"a" * (17 << 10))
+        answer = read_all(raw)
+    assert answer.startswith(b"HTTP/1.1 400 ") and b"a trailer" in answer
+
+
 def test_a_client_that_asks_first_is_told_to_go_on(broker, ada):
     head = (f"POST /muster.v1.JobsService/ListJobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
             f"Authorization: Bearer {ada.token}\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n")

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "broker/core/fingerprint.h"
+#include "contract/text.h"
 #include "contract/validate.h"
 #include "fmt/format.h"
 
@@ -14,6 +15,11 @@ namespace {
 // A request that was not answered is repeated after this time.
 constexpr absl::Duration kPatience = absl::Seconds(3);
 constexpr absl::Duration kWatchInterval = absl::Seconds(2);
+
+// The status without its details: their order is another each time, and a seed must reproduce.
+std::string WordsOf(const absl::Status& status) {
+  return fmt::format("{}: {}", absl::StatusCodeToString(status.code()), ToStd(status.message()));
+}
 
 }  // namespace
 
@@ -162,7 +168,7 @@ void SimClient::OnSubmitted(const std::vector<size_t>& operations,
   if (absl::IsNotFound(result.status()) || absl::IsFailedPrecondition(result.status())) return;
   // A job that others depend on has ended since it was looked at, as its repeat will see.
   if (absl::IsAborted(result.status())) return world_.Count("end seen too late for a submit");
-  if (!result.ok()) return auditor_.Fail("once", result.status().ToString());
+  if (!result.ok()) return auditor_.Fail("once", WordsOf(result.status()));
   for (size_t i = 0; i < operations.size(); ++i) {
     Operation& operation = operations_[operations[i]];
     const bool is_first = operation.job == 0;
@@ -196,7 +202,7 @@ void SimClient::RepeatWithAnotherSpec(size_t operation) {
   broker_.Submit(std::move(request), [this, operation](auto result) {
     if (absl::IsAlreadyExists(result.status())) return;
     auditor_.Fail("once", fmt::format("another spec with the request_id of {} got {}",
-                                      operations_[operation].name, result.status().ToString()));
+                                      operations_[operation].name, WordsOf(result.status())));
   });
 }
 
@@ -210,7 +216,7 @@ void SimClient::Cancel(size_t index) {
   request.reason = "changed my mind";
   broker_.Cancel(std::move(request), [this, index](const absl::Status& status) {
     if (world_.Strikes(0.1)) return;
-    if (!status.ok()) return auditor_.Fail("cancel", status.ToString());
+    if (!status.ok()) return auditor_.Fail("cancel", WordsOf(status));
     operations_[index].cancel_is_acknowledged = true;
     auditor_.CancelAcknowledged(operations_[index].job);
     world_.history.Note(world_.loop, "client: job {} is to be canceled", operations_[index].job);
@@ -233,7 +239,7 @@ void SimClient::Hold(size_t index) {
       operation.release_is_answered = true;
       return;
     }
-    if (!status.ok()) return auditor_.Fail("hold", status.ToString());
+    if (!status.ok()) return auditor_.Fail("hold", WordsOf(status));
     auditor_.HoldAcknowledged(operation.job);
     world_.history.Note(world_.loop, "client: job {} is to be held", operation.job);
     world_.loop.After(operation.release_after, [this, index] { Release(index); });
@@ -250,7 +256,7 @@ void SimClient::Release(size_t index) {
   request.held = false;
   broker_.Hold(std::move(request), [this, index](const absl::Status& status) {
     if (world_.Strikes(0.1)) return;
-    if (!status.ok()) return auditor_.Fail("hold", status.ToString());
+    if (!status.ok()) return auditor_.Fail("hold", WordsOf(status));
     operations_[index].release_is_answered = true;
     auditor_.ReleaseAcknowledged(operations_[index].job);
     world_.history.Note(world_.loop, "client: job {} is released", operations_[index].job);
@@ -264,7 +270,7 @@ void SimClient::Move(size_t index) {
   request.jobs = {operations_[index].job};
   request.user = "someone";
   broker_.Move(std::move(request), [this](const absl::Status& status) {
-    if (!status.ok()) auditor_.Fail("withdrawal", status.ToString());
+    if (!status.ok()) auditor_.Fail("withdrawal", WordsOf(status));
   });
 }
 

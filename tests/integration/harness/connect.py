@@ -30,8 +30,7 @@ def make_token(world, name, user="ada", role="SUBMITTER"):
 def port_of(broker, kind="http"):
     """The port that the broker chose. It answers over gRPC a moment before it writes the file."""
     path = broker.state_dir / f"broker.{kind}.port"
-    eventually(path.exists, "the port is told", alive=broker.check_alive)
-    return int(path.read_text())
+    return int(eventually(lambda: path.exists() and path.read_text().strip(), "the port is told", alive=broker.check_alive))
 
 
 def envelope(message, flags=0):

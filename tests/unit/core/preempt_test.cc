@@ -150,6 +150,14 @@ TEST_F(PreemptTest, NobodyEndsWhereThereIsRoomOrTheClusterDecidesItself) {
   EXPECT_THAT(Cancelled(s), IsEmpty());
 }
 
+TEST_F(PreemptTest, ARunThatIsFinishingIsLeftToEndByItself) {
+  const SessionId a = Connect(With("a", {.count = 1, .cpus = 8}));
+  const uint64_t low = Running(a, Wide(8, true));
+  Report(a, {Says(low, v1::RUN_STATE_FINISHING)});
+  MustSubmit(Wide(8, false, 5));
+  EXPECT_FALSE(Job(low).has_withdrawal());
+}
+
 TEST_F(PreemptTest, ARunThatEndsByItselfFirstIsItsJobsEnd) {
   const SessionId a = Connect(With("a", {.count = 1, .cpus = 8}));
   for (const v1::RunState end : {v1::RUN_STATE_SUCCEEDED, v1::RUN_STATE_FAILED}) {

@@ -85,12 +85,26 @@ TEST(RequestParser, RefusesWhatIsTooLargeBeforeItKeepsIt) {
   EXPECT_EQ(body.head().content_type, "application/json");
 }
 
+TEST(RequestParser, KeepsToANarrowerBoundOfChunks) {
+  RequestParser parser;
+  const std::string head = "POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  size_t used = 0;
+  ASSERT_EQ(parser.Feed(head, &used), Parsed::kHead);
+  parser.BoundBody(4);
+  EXPECT_EQ(parser.Feed("4\r\nabcd\r\n1\r\ne\r\n", &used), Parsed::kBodyTooLarge);
+}
+
 TEST(RequestParser, RefusesWhatIsNoRequest) {
   for (const char* const bytes :
        {"hello\r\n\r\n", "GET / HTTP/3\r\n\r\n", "GET / HTTP/1.1\r\n: x\r\n\r\n",
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc"}) {
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\nGET",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\nGET",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc",
+        "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"}) {
     RequestParser parser;
     EXPECT_EQ(FeedAll(&parser, bytes, 1000), Parsed::kMalformed) << bytes;
   }

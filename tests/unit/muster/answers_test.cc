@@ -34,8 +34,14 @@ TEST(NotSubmitted, ABrokerThatIsFullIsAskedAgainWhenItSays) {
   EXPECT_EQ(outcome.retry_after, absl::Seconds(3));
 }
 
-TEST(NotSubmitted, ATokenThatIsNotAcceptedFailsNoJob) {
-  EXPECT_EQ(NotSubmitted(absl::UnauthenticatedError("expired")).kind, Kind::kDeferred);
+TEST(NotSubmitted, AnAccountOrAProjectThatIsNotAcceptedFailsNoJob) {
+  for (const absl::Status& error :
+       {absl::UnauthenticatedError("expired"), absl::PermissionDeniedError("no member any more"),
+        absl::AlreadyExistsError("another spec"),
+        contract::Error(absl::StatusCode::kFailedPrecondition, "PROJECT_ARCHIVED", "archived"),
+        contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_PROJECT", "none")}) {
+    EXPECT_EQ(NotSubmitted(error).kind, Kind::kDeferred) << error;
+  }
 }
 
 TEST(NotBrought, NothingWasSubmittedSoThatNothingIsUnclear) {

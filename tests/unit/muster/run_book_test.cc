@@ -55,22 +55,35 @@ TEST_F(RunBookTest, AnEndAwaitsItsOutputForAWhile) {
   v1::Job job = JobOf(7, v1::JOB_STATE_SUCCEEDED, "k-1-1");
   job.add_runs();
   book_.Put(job, kNow);
-  EXPECT_TRUE(book_.Look(7, kNow).awaits_output);
+  EXPECT_TRUE(book_.Look("k-1-1", kNow).awaits_output);
   EXPECT_THAT(Due(kNow), ElementsAre(7));
-  EXPECT_FALSE(book_.Look(7, kNow + RunBook::kOutputPatience).awaits_output);
+  EXPECT_FALSE(book_.Look("k-1-1", kNow + RunBook::kOutputPatience).awaits_output);
   job.mutable_runs(0)->set_logs_complete(true);
   book_.Put(job, kNow);
-  EXPECT_FALSE(book_.Look(7, kNow).awaits_output);
+  EXPECT_FALSE(book_.Look("k-1-1", kNow).awaits_output);
   EXPECT_THAT(Due(kNow), IsEmpty());
 }
 
 TEST_F(RunBookTest, AJobOfAnotherRunUnderTheSameNumberIsMissing) {
   book_.Put(JobOf(7, v1::JOB_STATE_SUCCEEDED, "k-9-1"), kNow);
-  const RunBook::Seen seen = book_.Look(7, kNow + absl::Seconds(5));
+  const RunBook::Seen seen = book_.Look("k-1-1", kNow + absl::Seconds(5));
   EXPECT_EQ(seen.job, nullptr);
   EXPECT_EQ(seen.missing, absl::Seconds(5));
   book_.Put(JobOf(7, v1::JOB_STATE_RUNNING, "k-1-1"), kNow);
-  EXPECT_FALSE(book_.Look(7, kNow).missing.has_value());
+  EXPECT_FALSE(book_.Look("k-1-1", kNow).missing.has_value());
+}
+
+TEST_F(RunBookTest, ANumberThatIsGivenOnceMoreHasTheStateOfEachRunApart) {
+  book_.Put(JobOf(7, v1::JOB_STATE_SUCCEEDED, "k-1-1"), kNow);
+  book_.Add("k-2-1", 7);
+  EXPECT_EQ(book_.Look("k-2-1", kNow).job, nullptr) << "the end is the older run's";
+  EXPECT_THAT(Due(kNow), ElementsAre(7));
+  book_.Put(JobOf(7, v1::JOB_STATE_RUNNING, "k-2-1"), kNow);
+  EXPECT_EQ(book_.Look("k-2-1", kNow).job->state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(book_.Look("k-1-1", kNow).job->state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_TRUE(book_.Look("k-1-1", kNow).missing.has_value());
+  book_.Forget("k-1-1");
+  EXPECT_TRUE(book_.Mark(7)) << "the younger run is still known";
 }
 
 TEST_F(RunBookTest, NothingIsKeptOfAForgottenRun) {

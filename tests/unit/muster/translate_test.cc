@@ -115,7 +115,8 @@ TEST(SpecThere, WhatCannotBeAskedForIsNamed) {
 TEST(Filters, AHundredJobsFit) {
   const std::vector<uint64_t> ids(kMaxFilterJobs, 12'345'678'901'234);
   EXPECT_LT(FilterOfJobs("far", ids).size(), 4096u);
-  EXPECT_EQ(FilterOfJobs("far", {7, 9}), "(id = 7 OR id = 9) AND label.muster.cluster = \"far\"");
+  EXPECT_EQ(FilterOfJobs("far", {9, 7}),
+            "id >= 7 AND id <= 9 AND (id = 9 OR id = 7) AND label.muster.cluster = \"far\"");
 }
 
 TEST(Filters, OnlyANumberIsAJob) {
