@@ -17,10 +17,10 @@ std::string HeadText(const AnswerHead& head, absl::Time now) {
   if (!head.content_type.empty()) fmt::format_to(out, "Content-Type: {}\r\n", head.content_type);
   if (!head.content_length) {
     text += "Transfer-Encoding: chunked\r\n";
-  } else if (head.http_status != 204) {
+  } else if (head.http_status != 204 && head.http_status != 304) {
     fmt::format_to(out, "Content-Length: {}\r\n", *head.content_length);
   }
-  text += "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n";
+  fmt::format_to(out, "Cache-Control: {}\r\nX-Content-Type-Options: nosniff\r\n", head.cache);
   text += head.headers;
   if (!head.keeps_alive) text += "Connection: close\r\n";
   text += "\r\n";

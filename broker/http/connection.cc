@@ -206,7 +206,8 @@ Refusal Connection::TooLarge() const {
 
 void Connection::OnHead() {
   const Head& head = parser_->head();
-  std::variant<Route, Refusal> decided = RouteOf(head, service_.methods, service_.cors);
+  std::variant<Route, Refusal> decided =
+      RouteOf(head, service_.methods, service_.cors, service_.page);
   if (auto* refusal = std::get_if<Refusal>(&decided)) {
     refusal_ = std::move(*refusal);
   } else {
@@ -248,6 +249,8 @@ void Connection::OnRequest() {
       return AnswerProbe();
     case Route::Kind::kMetrics:
       return AnswerMetrics();
+    case Route::Kind::kPage:
+      return AnswerPage();
     case Route::Kind::kPreflight:
       return Answer(204, "", service_.cors.PreflightHeaders(parser_->head().origin), "");
   }
@@ -260,7 +263,7 @@ std::string Connection::CorsHeaders() const {
 }
 
 void Connection::Answer(int http_status, std::string_view content_type, std::string_view headers,
-                        std::string_view body) {
+                        std::string_view body, std::string_view cache) {
   if (state_ == State::kReading) ++service_.counts.requests;
   state_ = State::kAnswering;
   const Head head = parser_ ? parser_->head() : Head{};
@@ -268,6 +271,7 @@ void Connection::Answer(int http_status, std::string_view content_type, std::str
   out_ += HeadText({.http_status = http_status,
                     .content_type = content_type,
                     .headers = headers,
+                    .cache = cache,
                     .content_length = body.size(),
                     .keeps_alive = !closes_},
                    absl::Now());
@@ -305,6 +309,11 @@ void Connection::AnswerMetrics() {
       service_.hooks.metrics(CredentialsOf(parser_->head()), peer_);
   if (!text.ok()) return Refuse(RefusalOf(text.status()));
   Answer(200, kMetricsText, "", *text);
+}
+
+void Connection::AnswerPage() {
+  const AssetAnswer answer = AnswerOf(*route_->asset, parser_->head());
+  Answer(answer.http_status, answer.content_type, answer.headers, answer.body, answer.cache);
 }
 
 void Connection::BeginCall() {

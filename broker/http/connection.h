@@ -56,13 +56,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   // ---- answers
   void Answer(int http_status, std::string_view content_type, std::string_view headers,
-              std::string_view body);
+              std::string_view body, std::string_view cache = "no-store");
   void Refuse(const Refusal& refusal);
   // The refusal in the form of the route: a stream's caller reads the error from its end.
   Refusal OnRoute(Refusal refusal) const;
   Refusal TooLarge() const;
   void AnswerProbe();
   void AnswerMetrics();
+  void AnswerPage();
   void BeginCall();
   CallEvents EventsOfCall();
   // What comes is in the form of the answer: JSON or binary.

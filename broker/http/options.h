@@ -2,8 +2,11 @@
 #ifndef MUSTER_BROKER_HTTP_OPTIONS_H_
 #define MUSTER_BROKER_HTTP_OPTIONS_H_
 
+#include <span>
 #include <string>
 #include <vector>
+
+#include "broker/http/page.h"
 
 namespace muster::http {
 
@@ -20,6 +23,8 @@ struct HttpOptions {
   std::vector<std::string> allowed_origins;
   // /metrics answers callers without a token, too.
   bool open_metrics = false;
+  // The web page; empty: none is served.
+  std::span<const Asset> page = {};
 };
 
 }  // namespace muster::http

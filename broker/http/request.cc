@@ -90,6 +90,8 @@ void RequestParser::ReadHead() {
   head_.host = value("Host");
   head_.origin = value("Origin");
   head_.content_type = value("Content-Type");
+  head_.accept_encoding = value("Accept-Encoding");
+  head_.if_none_match = value("If-None-Match");
   head_.content_encoding = value("Content-Encoding");
   if (head_.content_encoding.empty()) head_.content_encoding = value("Connect-Content-Encoding");
   head_.expect = value("Expect");

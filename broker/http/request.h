@@ -28,6 +28,8 @@ struct Head {
   std::string host;
   std::string origin;
   std::string content_type;
+  std::string accept_encoding;
+  std::string if_none_match;
   std::string content_encoding;  // of a stream, Connect-Content-Encoding
   std::string expect;
   std::string protocol_version;  // Connect-Protocol-Version

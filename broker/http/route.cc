@@ -39,12 +39,13 @@ std::optional<Route> ProbeOf(const Head& head) {
   return std::nullopt;
 }
 
-std::variant<Route, Refusal> RouteOfProbe(const Head& head, const Route& probe) {
+// Probes, and the files of the page, are read.
+std::variant<Route, Refusal> RouteOfRead(const Head& head, const Route& route) {
   if (head.method != "GET" && head.method != "HEAD") {
     return Refuse(405, absl::StatusCode::kUnimplemented, "WRONG_METHOD",
                   fmt::format("{} takes GET", head.path), "Allow: GET, HEAD\r\n");
   }
-  return probe;
+  return route;
 }
 
 absl::Status ReadTimeout(std::string_view text, std::optional<absl::Duration>* timeout) {
@@ -130,7 +131,8 @@ Refusal RefusalOf(const absl::Status& status) {
   return refusal;
 }
 
-std::variant<Route, Refusal> RouteOf(const Head& head, const Methods& methods, const Cors& cors) {
+std::variant<Route, Refusal> RouteOf(const Head& head, const Methods& methods, const Cors& cors,
+                                     std::span<const Asset> page) {
   if (!head.is_http11) {
     return Refuse(505, absl::StatusCode::kUnimplemented, "WRONG_HTTP_VERSION",
                   "the broker speaks HTTP/1.1 here");
@@ -141,7 +143,10 @@ std::variant<Route, Refusal> RouteOf(const Head& head, const Methods& methods, c
                               "origin to http.allowed_origins",
                               Quoted(head.origin)));
   }
-  if (const std::optional<Route> probe = ProbeOf(head)) return RouteOfProbe(head, *probe);
+  if (const std::optional<Route> probe = ProbeOf(head)) return RouteOfRead(head, *probe);
+  if (const Asset* const asset = FindAsset(page, head.path)) {
+    return RouteOfRead(head, {.kind = Route::Kind::kPage, .asset = asset});
+  }
   if (head.method == "OPTIONS" && !head.origin.empty())
     return Route{.kind = Route::Kind::kPreflight};
   return RouteOfCall(head, methods);

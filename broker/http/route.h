@@ -3,6 +3,7 @@
 #define MUSTER_BROKER_HTTP_ROUTE_H_
 
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -11,17 +12,20 @@
 #include "broker/http/codec.h"
 #include "broker/http/cors.h"
 #include "broker/http/methods.h"
+#include "broker/http/page.h"
 #include "broker/http/request.h"
 
 namespace muster::http {
 
 struct Route {
-  enum class Kind { kCall, kHealth, kReady, kMetrics, kPreflight };
+  enum class Kind { kCall, kHealth, kReady, kMetrics, kPreflight, kPage };
   Kind kind = Kind::kCall;
   // These belong to a call:
   const Method* method = nullptr;
   Codec codec = {};
   std::optional<absl::Duration> timeout = {};
+  // The file of the web page, with kPage.
+  const Asset* asset = nullptr;
 };
 
 struct Refusal {
@@ -35,7 +39,8 @@ struct Refusal {
 // An error with the status that its code has in HTTP, and the headers that go with it.
 Refusal RefusalOf(const absl::Status& status);
 
-std::variant<Route, Refusal> RouteOf(const Head& head, const Methods& methods, const Cors& cors);
+std::variant<Route, Refusal> RouteOf(const Head& head, const Methods& methods, const Cors& cors,
+                                     std::span<const Asset> page);
 
 }  // namespace muster::http
 

@@ -19,7 +19,8 @@ class RunningServer final : public Server {
       : service_{.methods = Methods(start.services),
                  .cors = Cors(start.options.allowed_origins),
                  .calls = Calls(std::move(start.channel)),
-                 .hooks = std::move(start.hooks)} {}
+                 .hooks = std::move(start.hooks),
+                 .page = start.options.page} {}
   ~RunningServer() override { Stop(absl::ZeroDuration()); }
 
   absl::Status Listen(const HttpOptions& options, const TlsFiles& tls) {

@@ -1,5 +1,5 @@
-// The broker's HTTP server: the Connect protocol, and what operators ask for (/healthz, /readyz,
-// /metrics).
+// The broker's HTTP server: the Connect protocol, the web page, and what operators ask for
+// (/healthz, /readyz, /metrics).
 //
 // It knows gRPC as a channel, to which it passes each call on: rights, bounds, the audit log and
 // errors are those of gRPC's listeners, because they are the same code.

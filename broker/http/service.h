@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "broker/http/calls.h"
 #include "broker/http/cors.h"
 #include "broker/http/methods.h"
+#include "broker/http/page.h"
 
 namespace muster::http {
 
@@ -57,6 +59,7 @@ struct Service {
   Cors cors;
   Calls calls;
   Hooks hooks;
+  std::span<const Asset> page;
   Counts counts = {};
 };
 

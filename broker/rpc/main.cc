@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "broker/app/rights.h"
 #include "broker/files/file_store.h"
+#include "broker/http/page.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/broker.h"
 #include "broker/rpc/broker_audit.h"
@@ -225,6 +226,7 @@ int Main(int argc, char** argv) {
   if (status.ok()) status = FinishLease(&config);
   if (status.ok()) status = FinishOidc(&config);
   if (status.ok()) status = CheckHttp(config);
+  config.broker.http.page = http::BuiltAssets();
   config.broker.audit.settings = TextOfGiven(given);
   if (!status.ok()) return Fail(status, kExitUsage);
   if (config.state_dir.empty()) {

@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   http::RequestParser parser;
   size_t used = 0;
   if (parser.Feed(text, &used) == http::Parsed::kHead) {
-    const auto decided = http::RouteOf(parser.head(), methods, cors);
+    const auto decided = http::RouteOf(parser.head(), methods, cors, {});
     if (const auto* refusal = std::get_if<http::Refusal>(&decided)) {
       muster::fuzz::Require(!refusal->status.ok() && refusal->http_status >= 400,
                             "a refusal is an error");

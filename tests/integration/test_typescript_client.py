@@ -29,7 +29,7 @@ COMPILER = {"target": "ES2022", "lib": ["ES2023", "DOM", "DOM.Iterable"], "modul
 @functools.cache
 def path():
     """PATH with a Node.js that the package takes, and with Muster's programs."""
-    node = subprocess.run([REPOSITORY / "tests" / "support" / "find-node"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    node = subprocess.run([REPOSITORY / "deploy" / "find-node"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     return f"{BIN}:{node}:{os.environ['PATH']}"
 
 

@@ -29,7 +29,7 @@ Head Post(const std::string& path, const std::string& content_type = "applicatio
 }
 
 std::variant<Route, Refusal> Decide(const Head& head) {
-  return RouteOf(head, AllMethods(), Cors({"https://page.example"}));
+  return RouteOf(head, AllMethods(), Cors({"https://page.example"}), {});
 }
 
 Refusal RefusalOfHead(const Head& head) {

@@ -1,0 +1,43 @@
+// The files of the web page, which are a part of the program. Pure.
+//
+// Vite names each file but the page itself by its content, so that browsers may keep those for
+// good.
+#ifndef MUSTER_BROKER_HTTP_PAGE_H_
+#define MUSTER_BROKER_HTTP_PAGE_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "broker/http/request.h"
+
+namespace muster::http {
+
+struct Asset {
+  std::string_view path;  // "/assets/index-CcdLmQ1k.js"; the page itself is "/"
+  std::string_view content_type;
+  std::string_view etag;  // with its quotes
+  std::string_view plain;
+  std::string_view gzip;
+};
+
+// The files that clients/web is built to; none if the program was built without the page
+// (MUSTER_WEB=OFF). The page itself is the first.
+std::span<const Asset> BuiltAssets();
+
+// Returns null if there is none. Each address of the page (/jobs/42) has the page itself.
+const Asset* FindAsset(std::span<const Asset> assets, std::string_view path);
+
+struct AssetAnswer {
+  int http_status = 200;
+  std::string_view content_type = {};
+  std::string_view cache = {};  // Cache-Control
+  std::string headers = {};     // more lines of the head
+  std::string_view body = {};
+};
+
+AssetAnswer AnswerOf(const Asset& asset, const Head& head);
+
+}  // namespace muster::http
+
+#endif  // MUSTER_BROKER_HTTP_PAGE_H_

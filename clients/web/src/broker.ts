@@ -1,0 +1,67 @@
+// The calls of the page: the TypeScript client, with the token of this tab.
+
+import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { Client } from "../client/browser.js";
+import { call, follow, type Limits, QUESTION_TIMEOUT_MS } from "../client/calls.js";
+import { MusterError } from "../client/errors.js";
+import type { JobChange, WatchJobsRequest } from "../client/gen/muster/v1/jobs_service_pb.js";
+import { type LogPiece, LogPlace, WatchPlace } from "../client/streams.js";
+
+const TOKEN_KEY = "muster.token";
+// A page that stays open takes its streams up again until it is closed.
+const STREAM_PATIENCE_MS = 7 * 24 * 3600 * 1000;
+
+// The browser keeps it for this tab alone, and forgets it with the tab.
+let token = sessionStorage.getItem(TOKEN_KEY) ?? "";
+
+export const hasToken = (): boolean => token !== "";
+
+export function setToken(text: string): void {
+  token = text;
+  if (text) sessionStorage.setItem(TOKEN_KEY, text);
+  else sessionStorage.removeItem(TOKEN_KEY);
+}
+
+class Broker extends Client {
+  /** Any call of the API. */
+  ask<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>, request: MessageInitShape<I>, timeoutMs?: number,
+  ): Promise<MessageShape<O>> {
+    return call(this.session, method, request, timeoutMs);
+  }
+
+  /** A call that a cluster's agent answers. */
+  question<I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>, request: MessageInitShape<I>): Promise<MessageShape<O>> {
+    return this.ask(method, request, QUESTION_TIMEOUT_MS);
+  }
+
+  /** The changes, and undefined for each sign of life: the first says that no later change will be missed. */
+  changes(request: WatchJobsRequest, limits: Limits): AsyncGenerator<JobChange | undefined> {
+    return follow(this.session, new WatchPlace(request), limits);
+  }
+
+  pieces(place: LogPlace, limits: Limits): AsyncGenerator<LogPiece> {
+    return follow(this.session, place, limits);
+  }
+}
+
+type Listener = (isConnected: boolean) => void;
+let listener: Listener | undefined;
+export const onConnection = (tell: Listener): void => {
+  listener = tell;
+};
+/** Whoever has just had an answer calls this. */
+export const isHeard = (): void => listener?.(true);
+
+export const broker = new Broker({
+  token: () => token,
+  streamPatienceMs: STREAM_PATIENCE_MS,
+  onInterruption: () => listener?.(false),
+});
+
+/** The error as the broker says it. */
+export function asError(thrown: unknown): MusterError {
+  return thrown instanceof MusterError ? thrown : new MusterError(thrown instanceof Error ? thrown.message : String(thrown));
+}
+
+export const isLoginError = (error: MusterError): boolean => error.code === "UNAUTHENTICATED";
