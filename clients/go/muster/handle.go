@@ -261,8 +261,9 @@ func (j *JobHandle) history(ctx context.Context) iter.Seq2[*musterv1.Transition,
 	}
 }
 
-// Fetch copies a file or a directory of a run to this machine, and returns where it is now.
-func (j *JobHandle) Fetch(ctx context.Context, options FetchOptions) (string, error) {
+// Fetch copies a file or a directory of a run to this machine. What the cluster does not send, such as sockets, is no error: the
+// result names it.
+func (j *JobHandle) Fetch(ctx context.Context, options FetchOptions) (FetchResult, error) {
 	return j.client.Fetch(ctx, j.ID, options)
 }
 

@@ -12,11 +12,12 @@ import type { Job as JobMessage } from "./gen/muster/v1/job_pb.js";
 import { UploadSchema } from "./gen/muster/v1/job_spec_pb.js";
 import { type FetchOptions, JobHandle as BaseHandle } from "./handle.js";
 import { type Job, type JobLike, specOf, uploadsOf } from "./job.js";
-import { TreeWriter } from "./files.js";
+import { type FetchResult, TreeWriter } from "./files.js";
 import { openTransport } from "./transport.js";
 import { chunksOf, CHUNK_BYTES, layout, type LocalTree, readTree, REMEDY } from "./tree.js";
 
 export * from "./common.js";
+export type { FetchResult, LeftOut } from "./files.js";
 
 const MAX_DIGESTS_PER_REQUEST = 10_000;
 // A file that changes while it is read is read again so many times in all.
@@ -42,10 +43,11 @@ export class JobHandle extends BaseHandle {
   declare protected readonly client: Client;
 
   /**
-   * Copies a file or a directory of a run into the directory `to`, and returns where it is now. The path is relative to the run's working
-   * directory, "." is all of it; "results" is its results directory, if the working directory has nothing of that name.
+   * Copies a file or a directory of a run into the directory `to`. The path is relative to the run's working directory, "." is all of it;
+   * "results" is its results directory, if the working directory has nothing of that name. What the cluster does not send, such as sockets,
+   * is no error: the result names it.
    */
-  fetch(path = "results", options: FetchOptions & { to?: string } = {}): Promise<string> {
+  fetch(path = "results", options: FetchOptions & { to?: string } = {}): Promise<FetchResult> {
     return this.client.fetch(this, path, options);
   }
 
@@ -109,7 +111,7 @@ export class Client extends BaseClient<JobHandle> {
   }
 
   /** Copies a file or a directory of a run to this machine; see JobHandle.fetch. */
-  async fetch(job: JobLike, path = "results", options: FetchOptions & { to?: string } = {}): Promise<string> {
+  async fetch(job: JobLike, path = "results", options: FetchOptions & { to?: string } = {}): Promise<FetchResult> {
     const writer = new TreeWriter(options.to ?? ".", path);
     try {
       for await (const piece of this.fetchPieces(job, path, options)) writer.take(piece);

@@ -10,7 +10,7 @@ import grpc
 
 from muster import _calls, _config, _verbs, errors
 from muster import _rpc as rpc
-from muster._files import TreeWriter
+from muster._files import Fetched, TreeWriter
 from muster._job import Job, PathLike
 from muster._steps import Blocking, Patience, Resume, Sleep, Steps, Unary, Upload
 from muster._streams import LogPiece, LogPlace, WatchPlace, log_request
@@ -254,7 +254,7 @@ class Client:
         request = log_request(job_id, run=run, rank=rank, stream=stream, follow=follow, tail=tail)
         return self._stream(LogPlace(request), timeout)
 
-    def fetch(self, which: JobLike, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> str:
+    def fetch(self, which: JobLike, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> Fetched:
         """Copies a file or a directory of a run to this machine; see JobHandle.fetch."""
         writer = TreeWriter(str(to), path)
         try:
