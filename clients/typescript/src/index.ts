@@ -85,14 +85,17 @@ export class Client extends BaseClient<JobHandle> {
   }
 
   override async submitFile(path: string, options: SubmitOptions = {}): Promise<JobHandle[]> {
-    const { address, context, token } = this.#config;
+    const { address, context, token, caFile } = this.#config;
     if (address.isConnect) {
       throw new JobFileError(
         `${path}: the command muster, which reads job files, does not speak with ${address.text}; name the broker by unix:PATH, HOST:PORT or tls:HOST:PORT`,
       );
     }
     const where = context ? ["--context", context] : ["--broker", address.text];
-    const argv = [...where, "submit", path, "-o", "name", "--request-id", options.requestId || crypto.randomUUID(), ...(options.held ? ["--hold"] : [])];
+    if (caFile) where.push("--ca-file", caFile);
+    // A path is neither a flag nor standard input.
+    const file = path.startsWith("-") ? `./${path}` : path;
+    const argv = [...where, "submit", file, "-o", "name", "--request-id", options.requestId || crypto.randomUUID(), ...(options.held ? ["--hold"] : [])];
     const text = token();
     const env = text.startsWith(TOKEN_PREFIX) ? { ...process.env, MUSTER_TOKEN: text } : process.env;
     const output = await new Promise<string>((resolve, reject) => {
