@@ -231,8 +231,8 @@ type LeftOut struct {
 	Code string // "PATH_INVALID", "SPECIAL_FILE", "LINK_INVALID", "UNREADABLE"; "UNSPECIFIED": the agent is of an earlier release
 }
 
-// Fetch copies a file or a directory of a run to this machine. What the cluster does not send, such as sockets, is no error: the
-// result names it.
+// Fetch copies a file or a directory of a run to this machine. The result names the files that the cluster does not send, such as
+// sockets: these are no error.
 func (c *Client) Fetch(ctx context.Context, job uint64, options FetchOptions) (FetchResult, error) {
 	if options.Path == "" {
 		options.Path = "results"

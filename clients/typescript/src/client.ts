@@ -251,7 +251,7 @@ export abstract class BaseClient<H extends JobHandle> {
     return (await this.call(ClustersService.method.listClusters, {})).clusters;
   }
 
-  /** Who the broker takes this client's user for. */
+  /** Tells who the broker takes this client's user for. */
   whoAmI(): Promise<WhoAmIResponse> {
     return this.call(IdentityService.method.whoAmI, {});
   }

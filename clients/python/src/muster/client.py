@@ -172,13 +172,13 @@ class Client:
         return self._run(_verbs.list_clusters(self._patience))
 
     def who_am_i(self) -> identity_service_pb2.WhoAmIResponse:
-        """Who the broker takes this client's user for."""
+        """Tells who the broker takes this client's user for."""
         return self._run(_verbs.who_am_i(self._patience))
 
     # ---- change
 
     def cancel(self, *which: JobLike, filter: str = "", reason: str = "") -> List[job_pb2.Job]:
-        """Asks that jobs end: by number up to 1000 all or none, or all of a filter. Returns them as they are now."""
+        """Asks that jobs end: by number, in calls of 1000 that are all or none, or all of a filter. Returns them as they are now."""
         return self._run(_verbs.change("cancel", _ids(which), filter, reason, False, self._patience))
 
     def hold(self, *which: JobLike, filter: str = "", reason: str = "") -> List[job_pb2.Job]:
