@@ -21,7 +21,11 @@ type treeWriter struct {
 	mode         os.FileMode
 	links        []fetchedLink
 	isFile       bool // what was asked for is a file: nothing comes after it
+	leftOut      []LeftOut
 }
+
+// More than so many files that are left out are no list that a program reads, and a hostile cluster could fill the memory.
+const maxLeftOut = 10_000
 
 // A link that is made once all else is there.
 type fetchedLink struct{ place, path, target string }
@@ -39,6 +43,12 @@ func (w *treeWriter) take(piece *musterv1.FetchFilesResponse) error {
 		}
 		_, err := w.file.Write(part.Chunk)
 		return err
+	case *musterv1.FetchFilesResponse_LeftOut:
+		if len(w.leftOut) == maxLeftOut {
+			return refused(ErrTooMuch, fmt.Sprintf("more than %d files are left out; fetch a part of %q", maxLeftOut, w.name))
+		}
+		code := strings.TrimPrefix(part.LeftOut.GetCode().String(), "FILE_LEFT_OUT_CODE_")
+		w.leftOut = append(w.leftOut, LeftOut{Path: string(part.LeftOut.GetPath()), Why: part.LeftOut.GetWhy(), Code: code})
 	}
 	return nil
 }
@@ -206,8 +216,24 @@ type FetchOptions struct {
 	Rank uint32
 }
 
-// Fetch copies a file or a directory of a run to this machine, and returns where it is now.
-func (c *Client) Fetch(ctx context.Context, job uint64, options FetchOptions) (string, error) {
+// FetchResult is what came.
+type FetchResult struct {
+	// Path is where it is now. Empty: all of it is left out.
+	Path string
+	// LeftOut has what is there and was not sent.
+	LeftOut []LeftOut
+}
+
+// LeftOut is a file that was not sent.
+type LeftOut struct {
+	Path string // relative to what was asked for; empty: that itself
+	Why  string // "is a socket"
+	Code string // "PATH_INVALID", "SPECIAL_FILE", "LINK_INVALID", "UNREADABLE"; "UNSPECIFIED": the agent is of an earlier release
+}
+
+// Fetch copies a file or a directory of a run to this machine. The result names the files that the cluster does not send, such as
+// sockets: these are no error.
+func (c *Client) Fetch(ctx context.Context, job uint64, options FetchOptions) (FetchResult, error) {
 	if options.Path == "" {
 		options.Path = "results"
 	}
@@ -226,13 +252,16 @@ func (c *Client) Fetch(ctx context.Context, job uint64, options FetchOptions) (s
 		return broken == nil
 	})
 	if broken != nil {
-		return "", broken
+		return FetchResult{}, broken
 	}
 	if ended := endOf(ctx, err); ended != nil {
-		return "", ended
+		return FetchResult{}, ended
 	}
 	if err != nil {
-		return "", fromConnect(err)
+		return FetchResult{}, fromConnect(err)
 	}
-	return writer.root, writer.finish()
+	if err := writer.finish(); err != nil {
+		return FetchResult{}, err
+	}
+	return FetchResult{Path: writer.root, LeftOut: writer.leftOut}, nil
 }

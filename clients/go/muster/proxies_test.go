@@ -81,7 +81,8 @@ func TestWhatCannotBeSentIsNotRepeated(t *testing.T) {
 	for _, err := range client.Watch(t.Context(), WatchOptions{Filter: "\xff"}) {
 		watch = err
 	}
-	if !errors.Is(count, ErrBadRequest) || !errors.Is(watch, ErrBadRequest) || it.asked() != 0 {
-		t.Fatal(count, watch)
+	_, rerun := client.Rerun(t.Context(), Which{IDs: []uint64{7}, Reason: "mine"})
+	if !errors.Is(rerun, ErrBadRequest) || !errors.Is(count, ErrBadRequest) || !errors.Is(watch, ErrBadRequest) || it.asked() != 0 {
+		t.Fatal(rerun, count, watch)
 	}
 }

@@ -191,7 +191,10 @@ func (c *Client) SubmitFile(ctx context.Context, path string, options ...SubmitO
 		return nil, refused(ErrJobFile, path+": the command muster, which reads job files, does not speak with "+c.config.address.text+
 			"; name the broker by unix:PATH, HOST:PORT or tls:HOST:PORT")
 	}
-	arguments = append(arguments, "submit", path, "-o", "name", "--request-id", chosen.requestID(0))
+	if c.config.caFile != "" {
+		arguments = append(arguments, "--ca-file", c.config.caFile)
+	}
+	arguments = append(arguments, "submit", fileArgument(path), "-o", "name", "--request-id", chosen.requestID(0))
 	if chosen.held {
 		arguments = append(arguments, "--hold")
 	}
@@ -217,6 +220,14 @@ func (c *Client) SubmitFile(ctx context.Context, path string, options ...SubmitO
 		made = append(made, c.Job(id))
 	}
 	return made, nil
+}
+
+// fileArgument is the path as an argument that is neither a flag nor standard input.
+func fileArgument(path string) string {
+	if strings.HasPrefix(path, "-") {
+		return "./" + path
+	}
+	return path
 }
 
 func jobFileError(path, said string, err error) error {

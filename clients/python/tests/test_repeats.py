@@ -8,6 +8,7 @@ import pytest
 
 import muster
 import muster.aio
+from muster import _files
 from broken_broker import BrokenBroker, error_info, refuse, retry_info
 from muster.v1 import facts_pb2, files_service_pb2, job_pb2
 from muster.v1 import jobs_service_pb2 as jobs
@@ -208,6 +209,26 @@ def test_what_was_asked_for_is_a_file_or_a_directory(broker, client_of, tmp_path
     it = broker(FetchFiles=[stream_of(*[entry(path, kind, link_target=b"x" if kind == 3 else b"") for path, kind in entries])])
     with pytest.raises(muster.MusterError, match="is refused"):
         client_of(it).fetch(7, "results", tmp_path)
+
+
+def left_out(path, why, code):
+    return files_service_pb2.FetchFilesResponse(left_out=files_service_pb2.FileLeftOut(path=path, why=why, code=code))
+
+
+def test_a_fetch_names_what_was_not_sent(broker, client_of, tmp_path):
+    it = broker(FetchFiles=[stream_of(entry(b"", 2), left_out(b"d/s", "is a socket", 2), left_out(b"n", "is new", 99)),
+                            stream_of(left_out(b"", "cannot be read", 4))])
+    client = client_of(it)
+    fetched = client.fetch(7, "results", tmp_path)
+    assert fetched == str(tmp_path / "results")
+    assert fetched.left_out == (("d/s", "is a socket", "SPECIAL_FILE"), ("n", "is new", "99"))
+    none = client.fetch(7, "results", tmp_path)
+    assert (none, none.left_out) == ("", (("", "cannot be read", "UNREADABLE"),))
+    writer = _files.TreeWriter(str(tmp_path), "results")
+    for _ in range(_files.MAX_LEFT_OUT):
+        writer.take(left_out(b"x", "is a socket", 0))
+    with pytest.raises(muster.TooMuch):
+        writer.take(left_out(b"x", "is a socket", 0))
 
 
 @pytest.mark.parametrize("place", ["results", "results/d"])

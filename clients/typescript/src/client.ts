@@ -251,7 +251,7 @@ export abstract class BaseClient<H extends JobHandle> {
     return (await this.call(ClustersService.method.listClusters, {})).clusters;
   }
 
-  /** Who the broker takes this client's user for. */
+  /** Tells who the broker takes this client's user for. */
   whoAmI(): Promise<WhoAmIResponse> {
     return this.call(IdentityService.method.whoAmI, {});
   }
@@ -370,6 +370,7 @@ export abstract class BaseClient<H extends JobHandle> {
     const chunks: Uint8Array[] = [];
     for await (const { piece } of this.fetchPieces(job, path, options)) {
       if (piece.case === "entry" && piece.value.kind !== FileKind.FILE) throw new NotPossible(`${path} is no file; name one in it`);
+      if (piece.case === "leftOut") throw new NotPossible(`${path} ${piece.value.why}`);
       if (piece.case === "chunk") chunks.push(piece.value);
     }
     const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));

@@ -5,9 +5,9 @@
 
 import { randomBytes } from "node:crypto";
 import { chmodSync, closeSync, lstatSync, mkdirSync, openSync, renameSync, rmSync, statSync, symlinkSync, writeSync } from "node:fs";
-import { MusterError } from "./errors.js";
+import { MusterError, TooMuch } from "./errors.js";
 import { FileKind, type FileTreeEntry } from "./gen/muster/v1/file_tree_pb.js";
-import type { FetchFilesResponse } from "./gen/muster/v1/files_service_pb.js";
+import { FileLeftOutCode, type FetchFilesResponse } from "./gen/muster/v1/files_service_pb.js";
 import { bytesOf, faultOfLink, faultOfPath, nameOf, shown } from "./tree.js";
 
 function isDirectory(path: string): boolean {
@@ -23,6 +23,26 @@ function parentOf(path: string): string {
   return slash < 0 ? "." : path.slice(0, slash) || "/";
 }
 
+// More than so many files that are left out are no list that a program reads, and a hostile cluster could fill the memory.
+const MAX_LEFT_OUT = 10_000;
+
+/** A file that is there and was not sent. */
+export interface LeftOut {
+  /** Relative to what was asked for; empty: that itself. */
+  path: string;
+  /** "is a socket". */
+  why: string;
+  /** "PATH_INVALID", "SPECIAL_FILE", "LINK_INVALID", "UNREADABLE"; "UNSPECIFIED": the agent is of an earlier release. */
+  code: string;
+}
+
+/** What came. */
+export interface FetchResult {
+  /** Where it is now; empty: all of it is left out. */
+  path: string;
+  leftOut: LeftOut[];
+}
+
 /** One fetch. `name` is what was asked for: it becomes target/name if the target is a directory, else the target itself. */
 export class TreeWriter {
   readonly #target: string;
@@ -31,6 +51,7 @@ export class TreeWriter {
   #file: { handle: number; part: string; place: string; mode: number } | undefined;
   readonly #links: { place: string; path: string; target: string }[] = [];
   #isFile = false;
+  readonly #leftOut: LeftOut[] = [];
 
   constructor(target: string, name: string) {
     this.#target = nameOf(Buffer.from(target));
@@ -45,11 +66,15 @@ export class TreeWriter {
     } else if (piece.case === "chunk") {
       if (!this.#file) throw new MusterError("the broker sent bytes of no file");
       for (let at = 0; at < piece.value.length; ) at += writeSync(this.#file.handle, piece.value, at);
+    } else if (piece.case === "leftOut") {
+      const { path, why, code } = piece.value;
+      if (this.#leftOut.length === MAX_LEFT_OUT) throw new TooMuch(`more than ${MAX_LEFT_OUT} files are left out; fetch a part of it`);
+      this.#leftOut.push({ path: Buffer.from(path).toString(), why, code: FileLeftOutCode[code] ?? String(code) });
     }
   }
 
-  /** Ends the last file and makes the links. Returns the path of what came. */
-  finish(): string {
+  /** Ends the last file and makes the links. */
+  finish(): FetchResult {
     this.#endFile();
     for (const { place, path, target } of this.#links) {
       // A link that was made just now may be on the way to the next one.
@@ -57,7 +82,7 @@ export class TreeWriter {
       rmSync(bytesOf(place), { force: true });
       symlinkSync(bytesOf(target), bytesOf(place));
     }
-    return bytesOf(this.#root ?? this.#target).toString();
+    return { path: bytesOf(this.#root ?? "").toString(), leftOut: this.#leftOut };
   }
 
   /** Removes a file that is not whole. */

@@ -8,6 +8,8 @@ import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { Client as BrowserClient } from "../src/browser.js";
 import { FileKind } from "../src/gen/muster/v1/file_tree_pb.js";
+import { TreeWriter } from "../src/files.js";
+import { FetchFilesResponseSchema, FileLeftOutCode } from "../src/gen/muster/v1/files_service_pb.js";
 import { StateReasonSchema } from "../src/gen/muster/v1/facts_pb.js";
 import { JobState } from "../src/gen/muster/v1/job_pb.js";
 import { LogEnd, LogStream, type ReadLogRequest, type SubmitJobRequest, type SubmitJobsRequest, type WatchJobsRequest } from "../src/gen/muster/v1/jobs_service_pb.js";
@@ -250,4 +252,25 @@ test("files do not follow links that are there", async (t) => {
     await assert.rejects(it.client.fetch(7, "results", { to: target }), /is a link/);
     assert.deepEqual(readdirSync(outside), []);
   }
+});
+
+const leftOut = (path: string, why: string, code = 0): object => ({ piece: { case: "leftOut", value: { path: Buffer.from(path), why, code } } });
+
+test("a fetch names what was not sent", async (t) => {
+  const unreadable = leftOut("", "cannot be read", FileLeftOutCode.UNREADABLE);
+  const it = await startBroker(t, {
+    fetchFiles: [
+      stream([root, leftOut("d/s", "is a socket", FileLeftOutCode.SPECIAL_FILE)]), stream([unreadable]), stream([unreadable]),
+    ],
+  });
+  const to = directoryFor(t);
+  assert.deepEqual(await it.client.fetch(7, "results", { to }), {
+    path: join(to, "results"), leftOut: [{ path: "d/s", why: "is a socket", code: "SPECIAL_FILE" }],
+  });
+  assert.deepEqual(await it.client.fetch(7, "results", { to }), { path: "", leftOut: [{ path: "", why: "cannot be read", code: "UNREADABLE" }] });
+  await assert.rejects(it.client.read(7, "results/x"), (error) => error instanceof muster.NotPossible && error.message === "results/x cannot be read");
+  const writer = new TreeWriter(to, "results");
+  const one = create(FetchFilesResponseSchema, { piece: { case: "leftOut", value: {} } });
+  for (let count = 0; count < 10_000; count++) writer.take(one);
+  assert.throws(() => writer.take(one), muster.TooMuch);
 });

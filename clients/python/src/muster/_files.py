@@ -8,12 +8,43 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import BinaryIO, List, Optional, Tuple
+from typing import BinaryIO, Iterable, List, NamedTuple, Optional, Tuple
 
 from muster._tree import fault_of_link, fault_of_path
-from muster.errors import MusterError
+from muster.errors import MusterError, TooMuch
 from muster.v1 import file_tree_pb2 as trees
 from muster.v1 import files_service_pb2 as files
+
+
+# More than so many files that are left out are no list that a program reads, and a hostile cluster could fill the memory.
+MAX_LEFT_OUT = 10_000
+
+
+class LeftOut(NamedTuple):
+    """A file that is there and was not sent."""
+
+    path: str  # relative to what was asked for; empty: that itself
+    why: str  # "is a socket"
+    code: str  # "PATH_INVALID", "SPECIAL_FILE", "LINK_INVALID", "UNREADABLE"; "UNSPECIFIED": the agent is of an earlier release
+
+
+class Fetched(str):
+    """The path of what came: a text; empty: all of it is left out. `left_out` has what was not sent."""
+
+    left_out: Tuple[LeftOut, ...]
+
+    def __new__(cls, path: str, left_out: Iterable[LeftOut] = ()) -> Fetched:
+        made = super().__new__(cls, path)
+        made.left_out = tuple(left_out)
+        return made
+
+
+def _left_out(message: files.FileLeftOut) -> LeftOut:
+    try:
+        code = files.FileLeftOutCode.Name(message.code)[len("FILE_LEFT_OUT_CODE_"):]
+    except ValueError:
+        code = str(message.code)  # of a newer agent
+    return LeftOut(os.fsdecode(message.path), message.why, code)
 
 
 class TreeWriter:
@@ -26,9 +57,7 @@ class TreeWriter:
         self._part, self._place, self._mode = "", b"", 0
         self._links: List[Tuple[bytes, bytes, bytes]] = []
         self._first, self._is_file = True, False
-        # Files that are there and were not sent: (path, why).
-        self.left_out: List[Tuple[str, str]] = []
-        self.written: List[str] = []
+        self._left_out: List[LeftOut] = []
 
     def take(self, piece: files.FetchFilesResponse) -> None:
         """Raises MusterError: the broker sends what no tree has; OSError."""
@@ -41,10 +70,12 @@ class TreeWriter:
                 raise MusterError("the broker sent bytes of no file")
             self._file.write(piece.chunk)
         elif kind == "left_out":
-            self.left_out.append((os.fsdecode(piece.left_out.path), piece.left_out.why))
+            if len(self._left_out) == MAX_LEFT_OUT:
+                raise TooMuch(f"more than {MAX_LEFT_OUT} files are left out; fetch a part of {self._name!r}")
+            self._left_out.append(_left_out(piece.left_out))
 
-    def finish(self) -> str:
-        """Ends the last file and makes the links. Returns the path of what came."""
+    def finish(self) -> Fetched:
+        """Ends the last file and makes the links."""
         self._end_file()
         for place, path, target in self._links:
             # A link that was made just now may be on the way to the next one.
@@ -52,7 +83,7 @@ class TreeWriter:
             if os.path.lexists(place):
                 os.unlink(place)
             os.symlink(target, place)
-        return os.fsdecode(self._root)
+        return Fetched(os.fsdecode(self._root), self._left_out)
 
     def abandon(self) -> None:
         """Removes a file that is not whole."""
@@ -130,4 +161,3 @@ class TreeWriter:
         self._file = None
         os.chmod(self._part, self._mode)
         os.replace(self._part, self._place)
-        self.written.append(os.fsdecode(self._place))

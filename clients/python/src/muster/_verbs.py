@@ -197,11 +197,15 @@ def submit_file(path: str, config: Config, *, held: bool, request_id: Optional[s
     if program is None:
         raise errors.JobFileError(f"{path}: job files are read by the command muster, and it is not in PATH; install it, or "
                                   "describe the job by muster.Job")
-    argv = [program, "submit", path, "-o", "name", "--request-id", request_id or new_request_id()]
+    # A path is neither a flag nor standard input.
+    file = f"./{path}" if path.startswith("-") else path
+    argv = [program, "submit", file, "-o", "name", "--request-id", request_id or new_request_id()]
     argv += ["--hold"] if held else []
     argv += ["--validate"] if validate_only else []
     environment = dict(os.environ)
     argv[1:1] = ["--context", config.context] if config.context else ["--broker", config.address.text]
+    if config.ca_file:
+        argv[1:1] = ["--ca-file", config.ca_file]
     token = config.token()
     if token.startswith("mst_"):
         environment["MUSTER_TOKEN"] = token

@@ -18,7 +18,7 @@ import grpc
 
 from muster import _calls, _config, _verbs, _view, errors
 from muster import _rpc as rpc
-from muster._files import TreeWriter
+from muster._files import Fetched, TreeWriter
 from muster._job import Job, PathLike
 from muster._steps import Blocking, Patience, Resume, Sleep, Steps, Unary, Upload
 from muster._streams import Lines, LogPiece, LogPlace, WatchPlace, log_request
@@ -221,7 +221,7 @@ class AsyncClient:
         (job_id,) = _ids([which])
         return self._stream(LogPlace(log_request(job_id, run=run, rank=rank, stream=stream, follow=follow, tail=tail)), timeout)
 
-    async def fetch(self, which: JobLike, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> str:
+    async def fetch(self, which: JobLike, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> Fetched:
         """Copies a file or a directory of a run to this machine: see muster.JobHandle.fetch."""
         writer = TreeWriter(str(to), path)
         try:
@@ -386,7 +386,7 @@ class AsyncJobHandle:
         pieces = self._client.log_pieces(self, run=run, rank=rank, stream=stream)
         return b"".join([piece.data async for piece in pieces]).decode("utf-8", "replace")
 
-    async def fetch(self, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> str:
+    async def fetch(self, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> Fetched:
         """Copies a file or a directory of its latest run into the directory `to`, and returns where it is now."""
         return await self._client.fetch(self, path, to, run=run, rank=rank)
 

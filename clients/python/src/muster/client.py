@@ -10,7 +10,7 @@ import grpc
 
 from muster import _calls, _config, _verbs, errors
 from muster import _rpc as rpc
-from muster._files import TreeWriter
+from muster._files import Fetched, TreeWriter
 from muster._job import Job, PathLike
 from muster._steps import Blocking, Patience, Resume, Sleep, Steps, Unary, Upload
 from muster._streams import LogPiece, LogPlace, WatchPlace, log_request
@@ -172,13 +172,13 @@ class Client:
         return self._run(_verbs.list_clusters(self._patience))
 
     def who_am_i(self) -> identity_service_pb2.WhoAmIResponse:
-        """Who the broker takes this client's user for."""
+        """Tells who the broker takes this client's user for."""
         return self._run(_verbs.who_am_i(self._patience))
 
     # ---- change
 
     def cancel(self, *which: JobLike, filter: str = "", reason: str = "") -> List[job_pb2.Job]:
-        """Asks that jobs end: by number up to 1000 all or none, or all of a filter. Returns them as they are now."""
+        """Asks that jobs end: by number, in calls of 1000 that are all or none, or all of a filter. Returns them as they are now."""
         return self._run(_verbs.change("cancel", _ids(which), filter, reason, False, self._patience))
 
     def hold(self, *which: JobLike, filter: str = "", reason: str = "") -> List[job_pb2.Job]:
@@ -254,7 +254,7 @@ class Client:
         request = log_request(job_id, run=run, rank=rank, stream=stream, follow=follow, tail=tail)
         return self._stream(LogPlace(request), timeout)
 
-    def fetch(self, which: JobLike, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> str:
+    def fetch(self, which: JobLike, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> Fetched:
         """Copies a file or a directory of a run to this machine; see JobHandle.fetch."""
         writer = TreeWriter(str(to), path)
         try:
