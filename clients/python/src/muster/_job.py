@@ -56,7 +56,9 @@ class Job:
     def spec(self) -> job_spec_pb2.JobSpec:
         """The message for the broker, without the files that go along. Raises ValueError, which names the field."""
         try:
-            spec = json_format.ParseDict(dict(self.fields), job_spec_pb2.JobSpec())
+            spec = job_spec_pb2.JobSpec()
+            if self.fields:
+                json_format.ParseDict(dict(self.fields), spec)
         except json_format.ParseError as error:
             raise ValueError(f"fields: {error}") from error
         for name in ("name", "project", "image", "setup", "working_directory", "results_directory"):

@@ -72,9 +72,11 @@ def size(value: Size, field: str = "memory") -> int:
 def millis(value: Count, most: int, field: str) -> int:
     """A number with at most three decimals, in thousandths, 1 to `most` of them."""
     text = str(value)
-    if not re.fullmatch(r"\d{1,9}(\.\d{1,3})?", text) or not 1 <= Fraction(text) * 1000 <= most:
+    whole, _, decimals = text.partition(".")
+    number = int(whole + (decimals + "000")[:3]) if re.fullmatch(r"\d{1,9}(\.\d{1,3})?", text) else 0
+    if not 1 <= number <= most:
         raise ValueError(f"{field} is {value}; it is a number above 0 with at most three decimals, up to {most // 1000}")
-    return int(Fraction(text) * 1000)
+    return number
 
 
 def gpus(value: Count, field: str = "gpus") -> job_spec_pb2.GpuRequest:

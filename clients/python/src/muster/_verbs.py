@@ -65,8 +65,11 @@ def prepare(several: Sequence[Any], fields: Dict[str, Any], patience: Patience) 
     planned, uploads = [], []
     for what in several:
         described = describe(what, fields)
-        spec = job_spec_pb2.JobSpec()
-        spec.CopyFrom(described.spec() if isinstance(described, Job) else described)
+        if isinstance(described, Job):
+            spec = described.spec()
+        else:
+            spec = job_spec_pb2.JobSpec()
+            spec.CopyFrom(described)
         planned.append(Planned(spec, []))
         uploads.append(described.uploads() if isinstance(described, Job) else [])
     if not any(uploads):
