@@ -176,7 +176,7 @@ def test_files_go_along_and_results_come_back(build, execute, home, agent):
     (home / "project" / ".gitignore").write_text("*.log\n")
     (home / "project" / "noise.log").write_text("x")
     (home / "project" / "large").write_bytes(bytes(3 << 20))
-    (home / "project" / "bin" / "go").write_text("#!/bin/sh\nls > results/listed; cat etc/config >> results/listed; wc -c <large >>results/listed\n")
+    (home / "project" / "bin" / "go").write_text("#!/bin/sh\nls > results/listed; cat etc/config >> results/listed; wc -c <large >>results/listed; mkfifo results/pipe\n")
     (home / "project" / "bin" / "go").chmod(0o755)
     (home / "config").write_text("configured\n")
     assert execute(build("files", program_of("""
@@ -187,10 +187,10 @@ if err != nil {
 if _, err := job.Result(ctx); err != nil {
 	return err
 }
-where, err := job.Fetch(ctx, muster.FetchOptions{To: "here"})
-fmt.Println(where)
+fetched, err := job.Fetch(ctx, muster.FetchOptions{To: "here"})
+fmt.Println(fetched.Path, fetched.LeftOut)
 return err
-"""))) == "here\n"
+"""))) == "here [{pipe is a device, a pipe or a socket SPECIAL_FILE}]\n"
     assert (home / "here" / "listed").read_text() == "bin\netc\nlarge\nresults\nconfigured\n3145728\n"
 
 

@@ -122,14 +122,15 @@ def test_files_go_along_and_results_come_back(python, world, agent):
     (home / "project" / "bin").mkdir(parents=True)
     (home / "project" / ".gitignore").write_text("*.log\n")
     (home / "project" / "noise.log").write_text("x")
-    (home / "project" / "bin" / "go").write_text("#!/bin/sh\nls > results/listed; cat etc/config >> results/listed\n")
+    (home / "project" / "bin" / "go").write_text("#!/bin/sh\nls > results/listed; cat etc/config >> results/listed; mkfifo results/pipe\n")
     (home / "project" / "bin" / "go").chmod(0o755)
     (home / "config").write_text("configured\n")
     python("""
 import muster, pathlib
 job = muster.Client().submit(["bin/go"], workdir="project", files={"etc/config": "config"})
 job.result()
-assert job.fetch("results", "here") == "here"
+fetched = job.fetch("results", "here")
+assert (fetched, fetched.left_out) == ("here", (("pipe", "is a device, a pipe or a socket", "SPECIAL_FILE"),)), fetched.left_out
 assert job.fetch(to=".") == "./results", job.fetch(to=".")
 """)
     assert (home / "here" / "listed").read_text() == (home / "results" / "listed").read_text() == "bin\netc\nresults\nconfigured\n"

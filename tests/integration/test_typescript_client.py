@@ -157,14 +157,15 @@ def test_files_go_along_and_results_come_back(execute, home, agent):
     (home / "project" / ".gitignore").write_text("*.log\n")
     (home / "project" / "noise.log").write_text("x")
     (home / "project" / "large").write_bytes(bytes(3 << 20))
-    (home / "project" / "bin" / "go").write_text("#!/bin/sh\nls > results/listed; cat etc/config >> results/listed; cp large results/copy\n")
+    (home / "project" / "bin" / "go").write_text("#!/bin/sh\nls > results/listed; cat etc/config >> results/listed; cp large results/copy; mkfifo results/pipe\n")
     (home / "project" / "bin" / "go").chmod(0o755)
     (home / "config").write_text("configured\n")
     assert execute("files", program_of("""
 const job = await client.submit(["bin/go"], { workdir: "project", files: { "etc/config": "config" } });
 await job.result();
-console.log(await job.fetch("results", { to: "here" }), (await job.read("results/copy")).length);
-""")) == "here 3145728\n"
+const { path, leftOut } = await job.fetch("results", { to: "here" });
+console.log(path, JSON.stringify(leftOut), (await job.read("results/copy")).length);
+""")) == 'here [{"path":"pipe","why":"is a device, a pipe or a socket","code":"SPECIAL_FILE"}] 3145728\n'
     assert (home / "here" / "listed").read_text() == "bin\netc\nlarge\nresults\nconfigured\n"
     assert (home / "here" / "copy").stat().st_size == 3 << 20
 

@@ -24,6 +24,7 @@ type brokenBroker struct {
 	mutex    sync.Mutex
 	requests []proto.Message
 	submits  []func(*musterv1.SubmitJobRequest) (*musterv1.SubmitJobResponse, error)
+	batches  []func(*musterv1.SubmitJobsRequest) (*musterv1.SubmitJobsResponse, error)
 	counts   []func() (*musterv1.CountJobsResponse, error)
 	watches  []func(context.Context, *connect.ServerStream[musterv1.WatchJobsResponse]) error
 	logs     []func(*connect.ServerStream[musterv1.ReadLogResponse]) error
@@ -49,6 +50,11 @@ func (b *brokenBroker) asked() int {
 func (b *brokenBroker) SubmitJob(_ context.Context, request *connect.Request[musterv1.SubmitJobRequest]) (
 	*connect.Response[musterv1.SubmitJobResponse], error) {
 	return responseOf(next(b, &b.submits, request.Msg)(request.Msg))
+}
+
+func (b *brokenBroker) SubmitJobs(_ context.Context, request *connect.Request[musterv1.SubmitJobsRequest]) (
+	*connect.Response[musterv1.SubmitJobsResponse], error) {
+	return responseOf(next(b, &b.batches, request.Msg)(request.Msg))
 }
 
 func (b *brokenBroker) CountJobs(_ context.Context, request *connect.Request[musterv1.CountJobsRequest]) (

@@ -2,7 +2,6 @@ package muster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -24,6 +23,8 @@ const (
 	questionTimeout = 2 * time.Minute
 	// Nobody listens on the socket, and no broker has answered this client yet.
 	absentPatience = 2 * time.Second
+	// The broker's timer of a deadline may be so much earlier than ours.
+	maxDeadlineSkew = time.Second
 )
 
 // The time for which this client tries.
@@ -115,13 +116,10 @@ func call[Q, A any](ctx context.Context, c *Client, method func(context.Context,
 			c.patience.wasAnswered.Store(true)
 			return answer, nil
 		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		if ended := endOf(ctx, err); ended != nil {
+			return nil, ended
 		}
-		var failure *Error
-		if !errors.As(err, &failure) {
-			failure = fromConnect(err)
-		}
+		failure := fromConnect(err)
 		if failure.kind == ErrConfiguration {
 			return nil, failure
 		}
@@ -140,6 +138,16 @@ func call[Q, A any](ctx context.Context, c *Client, method func(context.Context,
 			return nil, err
 		}
 	}
+}
+
+// endOf returns the context's own error if a call ended because of it. The broker knows the deadline, and may say a moment earlier
+// that it has passed.
+func endOf(ctx context.Context, err error) error {
+	deadline, has := ctx.Deadline()
+	if has && connect.CodeOf(err) == connect.CodeDeadlineExceeded && time.Until(deadline) < maxDeadlineSkew {
+		<-ctx.Done()
+	}
+	return ctx.Err()
 }
 
 func attempt[Q, A any](ctx context.Context, c *Client, method func(context.Context, *connect.Request[Q]) (*connect.Response[A], error),

@@ -162,7 +162,7 @@ func (c *Client) WhoAmI(ctx context.Context) (*musterv1.WhoAmIResponse, error) {
 type Which struct {
 	IDs    []uint64
 	Filter string // `id > 0` takes all jobs
-	Reason string
+	Reason string // of a change, for its history; Rerun takes none
 }
 
 // Cancel asks that jobs end: by number, in calls of 1000 jobs that are all or none, or all of a filter. It returns them as they
@@ -226,6 +226,9 @@ func change[Q, A any](ctx context.Context, c *Client, which Which, method func(c
 
 // Rerun submits jobs that have ended once more, at most 1000, all or none; it returns the new ones.
 func (c *Client) Rerun(ctx context.Context, which Which, options ...SubmitOption) ([]*JobHandle, error) {
+	if which.Reason != "" {
+		return nil, refused(ErrBadRequest, fmt.Sprintf("Which.Reason is %q, and Rerun takes none: leave it empty", which.Reason))
+	}
 	chosen := submitOptionsOf(options)
 	request := &musterv1.RerunJobsRequest{JobIds: which.IDs, Filter: which.Filter, Held: chosen.held, RequestId: chosen.requestID(0)}
 	answer, err := call(ctx, c, c.services.jobs.RerunJobs, request, c.patience.call)

@@ -38,6 +38,7 @@ type config struct {
 	token   func() (string, error) // the token for a call made now; empty: none
 	context string
 	ca      []byte // PEM; empty: those that the system trusts
+	caFile  string // where it is; empty: likewise
 }
 
 // The sources of settings: the arguments, the environment, and the user's files.
@@ -78,7 +79,7 @@ func load(options Options, env func(string) string) (*config, error) {
 	if made.token, err = s.findToken(made.context, chosen, broker); err != nil {
 		return nil, err
 	}
-	made.ca, err = s.findCA(made.address, chosen)
+	made.ca, made.caFile, err = s.findCA(made.address, chosen)
 	return made, err
 }
 
@@ -223,8 +224,8 @@ func (s *settings) findToken(name string, chosen contextEntry, broker string) (f
 }
 
 // findCA reads the CA by which the client knows the broker. A web address may do without: the system's CAs know it then.
-func (s *settings) findCA(at address, chosen contextEntry) ([]byte, error) {
-	path := s.options.CAFile
+func (s *settings) findCA(at address, chosen contextEntry) (ca []byte, path string, err error) {
+	path = s.options.CAFile
 	if path == "" {
 		path = s.env("MUSTER_CA_FILE")
 	}
@@ -232,18 +233,18 @@ func (s *settings) findCA(at address, chosen contextEntry) ([]byte, error) {
 		path = chosen.CAFile
 	}
 	if !at.tls || path == "" && at.connect {
-		return nil, nil
+		return nil, "", nil
 	}
 	if path == "" {
-		return nil, refused(ErrConfiguration, fmt.Sprintf("broker address %q: it needs the CA by which you know the broker: "+
+		return nil, "", refused(ErrConfiguration, fmt.Sprintf("broker address %q: it needs the CA by which you know the broker: "+
 			"Options.CAFile, MUSTER_CA_FILE or a context; muster token create --bundle on the broker's host makes all that muster "+
 			"context import takes", at.text))
 	}
-	data, err := readSmall(path)
-	if err == nil && !bytes.Contains(data, []byte("-----BEGIN CERTIFICATE-----")) {
+	ca, err = readSmall(path)
+	if err == nil && !bytes.Contains(ca, []byte("-----BEGIN CERTIFICATE-----")) {
 		err = refused(ErrConfiguration, "the CA's file "+path+" has no certificate; it has -----BEGIN CERTIFICATE-----")
 	}
-	return data, err
+	return ca, path, err
 }
 
 // checkToken returns the token without blanks around it. The error names the source, and never the token.

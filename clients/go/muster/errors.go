@@ -14,38 +14,39 @@ import (
 // The kinds of errors, for errors.Is. The kind tells what a program can do about an error; Error.Reason says exactly what
 // happened, by the words that docs/troubleshooting.md of Muster explains.
 var (
-	// ErrConfiguration : the address, the token, the CA or a file of the user is missing or wrong. Nothing was sent.
+	// ErrConfiguration: the address, the token, the CA or a file of the user is missing or wrong, or what answers there is no broker. Nothing
+	// was submitted.
 	ErrConfiguration = errors.New("configuration")
-	// ErrBadRequest : a value is wrong; Error.Fields names each one.
+	// ErrBadRequest: a value is wrong; Error.Fields names each one.
 	ErrBadRequest = errors.New("bad request")
-	// ErrNotHonoured : the broker does not know a field or a call, or no cluster honours it yet.
+	// ErrNotHonoured: the broker does not know a field or a call, or no cluster honours it yet.
 	ErrNotHonoured = errors.New("not honoured")
-	// ErrNotFound : there is no such job, run, rank, path or cluster.
+	// ErrNotFound: there is no such job, run, rank, path or cluster.
 	ErrNotFound = errors.New("not found")
-	// ErrAlreadyExists : the request id belongs to another spec.
+	// ErrAlreadyExists: the request id belongs to another spec.
 	ErrAlreadyExists = errors.New("already exists")
-	// ErrNotAllowed : the user's rights do not include this (PERMISSION_DENIED).
+	// ErrNotAllowed: the user's rights do not include this (PERMISSION_DENIED).
 	ErrNotAllowed = errors.New("not allowed")
-	// ErrNotLoggedIn : the token or the login is missing, unknown or over (UNAUTHENTICATED).
+	// ErrNotLoggedIn: the token or the login is missing, unknown or over (UNAUTHENTICATED).
 	ErrNotLoggedIn = errors.New("not logged in")
-	// ErrNotPossible : the state of the job, the run or the cluster does not allow it (FAILED_PRECONDITION).
+	// ErrNotPossible: the state of the job, the run or the cluster does not allow it (FAILED_PRECONDITION).
 	ErrNotPossible = errors.New("not possible")
-	// ErrCannotBePlaced : no known cluster can ever run the job; Error.Why has what each of them lacks. Such an error is an
+	// ErrCannotBePlaced: no known cluster can ever run the job; Error.Why has what each of them lacks. Such an error is an
 	// ErrNotPossible, too.
 	ErrCannotBePlaced = errors.New("cannot be placed")
-	// ErrTooMuch : a bound is reached: too many jobs wait, a quota, the broker's disk (RESOURCE_EXHAUSTED).
+	// ErrTooMuch: a bound is reached: too many jobs wait, a quota, the broker's disk (RESOURCE_EXHAUSTED).
 	ErrTooMuch = errors.New("too much")
-	// ErrBrokerUnavailable : nobody answered, for as long as this client tries.
+	// ErrBrokerUnavailable: nobody answered, for as long as this client tries.
 	ErrBrokerUnavailable = errors.New("broker unavailable")
-	// ErrCallTimeout : the broker did not answer in time.
+	// ErrCallTimeout: the broker did not answer in time.
 	ErrCallTimeout = errors.New("call timeout")
-	// ErrConflict : something changed meanwhile (ABORTED): try again.
+	// ErrConflict: something changed meanwhile (ABORTED): try again.
 	ErrConflict = errors.New("conflict")
-	// ErrJobFailed : a job has failed; the error is a *JobError.
+	// ErrJobFailed: a job has failed; the error is a *JobError.
 	ErrJobFailed = errors.New("job failed")
-	// ErrJobCanceled : someone canceled a job; the error is a *JobError.
+	// ErrJobCanceled: someone canceled a job; the error is a *JobError.
 	ErrJobCanceled = errors.New("job canceled")
-	// ErrJobFile : the command muster refused a job file, or is not there to read it.
+	// ErrJobFile: the command muster refused a job file, or is not there to read it.
 	ErrJobFile = errors.New("job file")
 )
 
@@ -65,7 +66,7 @@ type Error struct {
 	Fields map[string]string
 	// RetryAfter is the time after which the broker wants to be asked again. 0: it says nothing of that.
 	RetryAfter time.Duration
-	// The field Why has, with ErrCannotBePlaced, what each cluster lacks.
+	// Why has, with ErrCannotBePlaced, what each cluster lacks.
 	Why *musterv1.StateReason
 
 	kind error
@@ -131,6 +132,10 @@ var statuses = map[connect.Code]status{
 // fromConnect makes one of ours of the error of a call. A broken connection has several codes in this library, and is
 // UNAVAILABLE here, as for every other client of Muster. A broker that stops cuts calls off, which is as if it had gone.
 func fromConnect(err error) *Error {
+	var own *Error
+	if errors.As(err, &own) {
+		return own
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &Error{Message: err.Error(), Code: "DEADLINE_EXCEEDED", kind: ErrCallTimeout}
 	}

@@ -19,8 +19,16 @@ type treeWriter struct {
 	file         *os.File
 	place        string // of the file
 	mode         os.FileMode
-	links        [][2]string
+	links        []fetchedLink
+	isFile       bool // what was asked for is a file: nothing comes after it
+	leftOut      []LeftOut
 }
+
+// More than so many files that are left out are no list that a program reads, and a hostile cluster could fill the memory.
+const maxLeftOut = 10_000
+
+// A link that is made once all else is there.
+type fetchedLink struct{ place, path, target string }
 
 func (w *treeWriter) take(piece *musterv1.FetchFilesResponse) error {
 	switch part := piece.GetPiece().(type) {
@@ -35,6 +43,12 @@ func (w *treeWriter) take(piece *musterv1.FetchFilesResponse) error {
 		}
 		_, err := w.file.Write(part.Chunk)
 		return err
+	case *musterv1.FetchFilesResponse_LeftOut:
+		if len(w.leftOut) == maxLeftOut {
+			return refused(ErrTooMuch, fmt.Sprintf("more than %d files are left out; fetch a part of %q", maxLeftOut, w.name))
+		}
+		code := strings.TrimPrefix(part.LeftOut.GetCode().String(), "FILE_LEFT_OUT_CODE_")
+		w.leftOut = append(w.leftOut, LeftOut{Path: string(part.LeftOut.GetPath()), Why: part.LeftOut.GetWhy(), Code: code})
 	}
 	return nil
 }
@@ -45,10 +59,14 @@ func (w *treeWriter) finish() error {
 		return err
 	}
 	for _, link := range w.links {
-		if err := os.Remove(link[0]); err != nil && !os.IsNotExist(err) {
+		// A link that was made just now may be on the way to the next one.
+		if err := w.checkWay(link.path); err != nil {
 			return err
 		}
-		if err := os.Symlink(link[1], link[0]); err != nil {
+		if err := os.Remove(link.place); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+		if err := os.Symlink(link.target, link.place); err != nil {
 			return err
 		}
 	}
@@ -76,43 +94,68 @@ func isLink(path string) bool {
 
 func (w *treeWriter) begin(entry *musterv1.FileTreeEntry) error {
 	path := string(entry.GetPath())
-	place := w.root
 	if !w.began {
-		w.began = true
-		whole := isDirectory(w.target) && (w.name == "" || w.name == ".") && entry.GetKind() == musterv1.FileKind_FILE_KIND_DIRECTORY
-		w.root = w.target
-		if isDirectory(w.target) && !whole {
-			base := filepath.Base(w.name)
-			if w.name == "" || base == "." || base == "/" {
-				base = "files"
-			}
-			w.root = filepath.Join(w.target, base)
-		}
-		place = w.root
-	} else {
-		if fault := faultOfPath(path); fault != "" {
-			return refused(nil, fmt.Sprintf("the broker sent a file that is refused: %q %s", path, fault))
-		}
-		if err := w.checkWay(path); err != nil {
-			return err
-		}
-		place = filepath.Join(w.root, path)
+		return w.beginRoot(path, entry)
 	}
+	fault := faultOfPath(path)
+	if w.isFile {
+		fault = "comes after a file that was all that was asked for"
+	}
+	if fault != "" {
+		return refused(nil, fmt.Sprintf("the broker sent a file that is refused: %q %s", path, fault))
+	}
+	if err := w.checkWay(path); err != nil {
+		return err
+	}
+	place := filepath.Join(w.root, path)
 	switch entry.GetKind() {
 	case musterv1.FileKind_FILE_KIND_DIRECTORY:
-		if place != w.root && isLink(place) {
-			return refused(nil, place+" is a link, and a directory is to be there; remove it")
-		}
-		return os.MkdirAll(place, 0o755)
+		return makeDirectory(place)
 	case musterv1.FileKind_FILE_KIND_SYMLINK:
 		if fault := faultOfLink(path, string(entry.GetLinkTarget())); fault != "" {
 			return refused(nil, fmt.Sprintf("the broker sent a link that is refused: %q %s", path, fault))
 		}
-		w.links = append(w.links, [2]string{place, string(entry.GetLinkTarget())})
+		w.links = append(w.links, fetchedLink{place, path, string(entry.GetLinkTarget())})
+		return nil
 	case musterv1.FileKind_FILE_KIND_FILE:
 		return w.open(place, entry)
 	}
-	return nil
+	return refused(nil, fmt.Sprintf("the broker sent a file that is refused: %q is neither a file nor a directory nor a link", path))
+}
+
+// beginRoot takes the first entry, which is what was asked for: a directory or a file.
+func (w *treeWriter) beginRoot(path string, entry *musterv1.FileTreeEntry) error {
+	kind := entry.GetKind()
+	if path != "" {
+		return refused(nil, fmt.Sprintf("the broker sent a file that is refused: %q comes before what was asked for", path))
+	}
+	if kind != musterv1.FileKind_FILE_KIND_DIRECTORY && kind != musterv1.FileKind_FILE_KIND_FILE {
+		return refused(nil, fmt.Sprintf("the broker sent a file that is refused: %q is neither a file nor a directory", w.name))
+	}
+	w.began, w.root = true, w.target
+	w.isFile = kind == musterv1.FileKind_FILE_KIND_FILE
+	isWhole := (w.name == "" || w.name == ".") && !w.isFile
+	if isDirectory(w.target) && !isWhole {
+		base := filepath.Base(w.name)
+		if w.name == "" || base == "." || base == "/" {
+			base = "files"
+		}
+		w.root = filepath.Join(w.target, base)
+	}
+	switch {
+	case w.isFile:
+		return w.open(w.root, entry)
+	case w.root != w.target:
+		return makeDirectory(w.root)
+	}
+	return os.MkdirAll(w.root, 0o755)
+}
+
+func makeDirectory(place string) error {
+	if isLink(place) {
+		return refused(nil, place+" is a link, and a directory is to be there; remove it")
+	}
+	return os.MkdirAll(place, 0o755)
 }
 
 func (w *treeWriter) open(place string, entry *musterv1.FileTreeEntry) (err error) {
@@ -173,8 +216,24 @@ type FetchOptions struct {
 	Rank uint32
 }
 
-// Fetch copies a file or a directory of a run to this machine, and returns where it is now.
-func (c *Client) Fetch(ctx context.Context, job uint64, options FetchOptions) (string, error) {
+// FetchResult is what came.
+type FetchResult struct {
+	// Path is where it is now. Empty: all of it is left out.
+	Path string
+	// LeftOut has what is there and was not sent.
+	LeftOut []LeftOut
+}
+
+// LeftOut is a file that was not sent.
+type LeftOut struct {
+	Path string // relative to what was asked for; empty: that itself
+	Why  string // "is a socket"
+	Code string // "PATH_INVALID", "SPECIAL_FILE", "LINK_INVALID", "UNREADABLE"; "UNSPECIFIED": the agent is of an earlier release
+}
+
+// Fetch copies a file or a directory of a run to this machine. The result names the files that the cluster does not send, such as
+// sockets: these are no error.
+func (c *Client) Fetch(ctx context.Context, job uint64, options FetchOptions) (FetchResult, error) {
 	if options.Path == "" {
 		options.Path = "results"
 	}
@@ -192,20 +251,17 @@ func (c *Client) Fetch(ctx context.Context, job uint64, options FetchOptions) (s
 		broken = writer.take(piece)
 		return broken == nil
 	})
-	switch {
-	case broken != nil:
-		return "", broken
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case err != nil:
-		return "", fetchError(err)
+	if broken != nil {
+		return FetchResult{}, broken
 	}
-	return writer.root, writer.finish()
-}
-
-func fetchError(err error) error {
-	if one, is := err.(*Error); is {
-		return one
+	if ended := endOf(ctx, err); ended != nil {
+		return FetchResult{}, ended
 	}
-	return fromConnect(err)
+	if err != nil {
+		return FetchResult{}, fromConnect(err)
+	}
+	if err := writer.finish(); err != nil {
+		return FetchResult{}, err
+	}
+	return FetchResult{Path: writer.root, LeftOut: writer.leftOut}, nil
 }

@@ -113,7 +113,7 @@ func (w Why) String() string {
 	return strings.Join(parts, "\n")
 }
 
-// Asks why it waits, or did not succeed.
+// Why asks why it waits, or did not succeed.
 func (j *JobHandle) Why(ctx context.Context) (Why, error) {
 	message, err := j.Refresh(ctx)
 	if err != nil {
@@ -261,8 +261,9 @@ func (j *JobHandle) history(ctx context.Context) iter.Seq2[*musterv1.Transition,
 	}
 }
 
-// Fetch copies a file or a directory of a run to this machine, and returns where it is now.
-func (j *JobHandle) Fetch(ctx context.Context, options FetchOptions) (string, error) {
+// Fetch copies a file or a directory of a run to this machine. The result names the files that the cluster does not send, such as
+// sockets: these are no error.
+func (j *JobHandle) Fetch(ctx context.Context, options FetchOptions) (FetchResult, error) {
 	return j.client.Fetch(ctx, j.ID, options)
 }
 

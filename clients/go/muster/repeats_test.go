@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,6 +56,42 @@ func TestASubmitIsRepeatedUnderTheSameRequestID(t *testing.T) {
 		if len(ids) != 1 || ids[""] {
 			t.Fatal(network, ids)
 		}
+	}
+}
+
+func TestAnEmptyRequestIDIsNone(t *testing.T) {
+	accept := func(*musterv1.SubmitJobRequest) (*musterv1.SubmitJobResponse, error) {
+		return &musterv1.SubmitJobResponse{JobId: 7}, nil
+	}
+	it := &brokenBroker{submits: []submitAnswer{submitRefused(refuse(connect.CodeUnavailable, "the connection broke")), accept, accept}}
+	client := it.client(t, Options{})
+	for range 2 {
+		if _, err := client.Submit(t.Context(), Job{Script: "true"}, RequestID("")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ids []string
+	for _, request := range it.requests {
+		ids = append(ids, request.(*musterv1.SubmitJobRequest).GetRequestId())
+	}
+	if len(ids) != 3 || ids[0] == "" || ids[0] != ids[1] || ids[1] == ids[2] {
+		t.Fatal(ids)
+	}
+}
+
+func TestTheJobsOfTheMessagesBeforeAFailureComeWithTheError(t *testing.T) {
+	it := &brokenBroker{batches: []func(*musterv1.SubmitJobsRequest) (*musterv1.SubmitJobsResponse, error){
+		func(*musterv1.SubmitJobsRequest) (*musterv1.SubmitJobsResponse, error) {
+			return &musterv1.SubmitJobsResponse{Responses: []*musterv1.SubmitJobResponse{{JobId: 7}, {JobId: 8}}}, nil
+		},
+		func(*musterv1.SubmitJobsRequest) (*musterv1.SubmitJobsResponse, error) {
+			return nil, refuse(connect.CodeResourceExhausted, "too many wait", info("TOO_MANY_WAIT"))
+		},
+	}}
+	large := Job{Script: strings.Repeat("#", 1_500_000)}
+	made, err := it.client(t, Options{}).SubmitMany(t.Context(), []Job{large, large, large})
+	if !errors.Is(err, ErrTooMuch) || len(made) != 2 || made[0].ID != 7 || made[1].ID != 8 {
+		t.Fatal(err, made)
 	}
 }
 
@@ -285,7 +320,7 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 		func(ctx context.Context, stream *connect.ServerStream[musterv1.WatchJobsResponse]) error {
 			_ = stream.Send(&musterv1.WatchJobsResponse{Heartbeat: &musterv1.WatchHeartbeat{Sequence: 1}})
 			<-ctx.Done()
-			return nil
+			return ctx.Err()
 		},
 	}}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -295,50 +330,31 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-type fetchAnswer = func(*connect.ServerStream[musterv1.FetchFilesResponse]) error
-
-func files(entries ...*musterv1.FileTreeEntry) fetchAnswer {
-	return func(stream *connect.ServerStream[musterv1.FetchFilesResponse]) error {
-		for _, entry := range entries {
-			if err := stream.Send(&musterv1.FetchFilesResponse{Piece: &musterv1.FetchFilesResponse_Entry{Entry: entry}}); err != nil {
-				return err
-			}
-		}
-		return nil
+func TestADeadlineIsTheContextsOwnThoughTheBrokerSaysItFirst(t *testing.T) {
+	over := refuse(connect.CodeDeadlineExceeded, "the deadline has passed")
+	it := &brokenBroker{
+		watches: []func(context.Context, *connect.ServerStream[musterv1.WatchJobsResponse]) error{
+			func(context.Context, *connect.ServerStream[musterv1.WatchJobsResponse]) error { return over },
+		},
+		submits: []submitAnswer{submitRefused(over)},
+		fetches: []fetchAnswer{func(*connect.ServerStream[musterv1.FetchFilesResponse]) error { return over }},
 	}
-}
-
-var root = &musterv1.FileTreeEntry{Kind: musterv1.FileKind_FILE_KIND_DIRECTORY}
-
-func TestFilesFromAHostileBrokerStayBelowTheTarget(t *testing.T) {
-	file, link := musterv1.FileKind_FILE_KIND_FILE, musterv1.FileKind_FILE_KIND_SYMLINK
-	for _, entry := range []*musterv1.FileTreeEntry{
-		{Path: []byte("../x"), Kind: file}, {Path: []byte("/tmp/x"), Kind: file}, {Path: []byte("a/../../x"), Kind: file},
-		{Path: []byte("link"), Kind: link, LinkTarget: []byte("/etc")}, {Path: []byte("l"), Kind: link, LinkTarget: []byte("../../x")},
+	client := it.client(t, Options{})
+	for _, ask := range []func(context.Context) error{
+		func(ctx context.Context) error { return client.Job(7).Wait(ctx) },
+		func(ctx context.Context) error {
+			_, err := client.Submit(ctx, Job{Script: "true"})
+			return err
+		},
+		func(ctx context.Context) error {
+			_, err := client.Fetch(ctx, 7, FetchOptions{To: t.TempDir()})
+			return err
+		},
 	} {
-		it := &brokenBroker{fetches: []fetchAnswer{files(root, entry)}}
-		target := t.TempDir()
-		_, err := it.client(t, Options{}).Fetch(t.Context(), 7, FetchOptions{To: target})
-		if err == nil || !strings.Contains(err.Error(), "refused") {
-			t.Error(entry, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		if err := ask(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
 		}
-		if left, _ := os.ReadDir(filepath.Join(target, "results")); len(left) > 0 {
-			t.Error(left)
-		}
-	}
-}
-
-func TestFilesDoNotFollowLinksThatAreThere(t *testing.T) {
-	target, outside := t.TempDir(), t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(target, "results"), 0o755), os.Symlink(outside, filepath.Join(target, "results", "d"))); err != nil {
-		t.Fatal(err)
-	}
-	it := &brokenBroker{fetches: []fetchAnswer{files(root, &musterv1.FileTreeEntry{Path: []byte("d/x"), Kind: musterv1.FileKind_FILE_KIND_FILE})}}
-	_, err := it.client(t, Options{}).Fetch(t.Context(), 7, FetchOptions{To: target})
-	if err == nil || !strings.Contains(err.Error(), "is a link") {
-		t.Fatal(err)
-	}
-	if left, _ := os.ReadDir(outside); len(left) > 0 {
-		t.Fatal(left)
+		cancel()
 	}
 }

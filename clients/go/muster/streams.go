@@ -3,7 +3,6 @@ package muster
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -31,10 +30,7 @@ func (r *resume) gotMessage() {
 
 // pause returns the wait before the stream is opened again, or the error if that does not help.
 func (r *resume) pause(err error) (time.Duration, error) {
-	var failure *Error
-	if !errors.As(err, &failure) {
-		failure = fromConnect(err)
-	}
+	failure := fromConnect(err)
 	interrupted := failure.Code == "UNAVAILABLE" || failure.Code == "ABORTED" || failure.Code == "RESOURCE_EXHAUSTED" && failure.RetryAfter > 0
 	if !interrupted {
 		return 0, failure
@@ -73,8 +69,8 @@ func follow[Q, M any](ctx context.Context, c *Client,
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if ended := endOf(ctx, err); ended != nil {
+			return ended
 		}
 		pause, err := again.pause(err)
 		if err != nil {
@@ -90,6 +86,9 @@ func follow[Q, M any](ctx context.Context, c *Client,
 // receive reads one stream. It returns nil at its end, and when take has said no.
 func receive[Q, M any](ctx context.Context, c *Client,
 	method func(context.Context, *connect.Request[Q]) (*connect.ServerStreamForClient[M], error), request *Q, take func(*M) bool) error {
+	if err := checkRequest(request); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	outgoing, err := outgoing(c, request)

@@ -37,7 +37,7 @@ type submitOptions struct {
 func Held() SubmitOption { return func(options *submitOptions) { options.held = true } }
 
 // RequestID chooses the request id, one for each job: a later submit with the same one gets the same job. Default: a new one for
-// each call, which its repeats after a broken connection use.
+// each call, which its repeats after a broken connection use; an empty one is none.
 func RequestID(ids ...string) SubmitOption {
 	return func(options *submitOptions) { options.requestIDs = ids }
 }
@@ -51,7 +51,7 @@ func submitOptionsOf(options []SubmitOption) *submitOptions {
 }
 
 func (o *submitOptions) requestID(at int) string {
-	if at < len(o.requestIDs) {
+	if at < len(o.requestIDs) && o.requestIDs[at] != "" {
 		return o.requestIDs[at]
 	}
 	return newRequestID()
@@ -72,7 +72,8 @@ func (c *Client) Submit(ctx context.Context, job Job, options ...SubmitOption) (
 	return made[0], nil
 }
 
-// SubmitMany submits jobs: all or none, as long as they fit into one message of 4 MiB and 10000 jobs; more go in several.
+// SubmitMany submits jobs: all or none, as long as they fit into one message of 4 MiB and 10000 jobs; more go in several. If one of
+// these fails, the jobs of those before it come with the error: they are submitted, and are the first of `jobs`.
 func (c *Client) SubmitMany(ctx context.Context, jobs []Job, options ...SubmitOption) ([]*JobHandle, error) {
 	chosen := submitOptionsOf(options)
 	prepared, err := c.prepare(ctx, jobs)
@@ -80,15 +81,12 @@ func (c *Client) SubmitMany(ctx context.Context, jobs []Job, options ...SubmitOp
 		return nil, err
 	}
 	answers, err := c.submitSpecs(ctx, prepared, chosen, false)
-	if err != nil {
-		return nil, err
-	}
 	made := make([]*JobHandle, len(answers))
 	for at, answer := range answers {
 		made[at] = c.Job(answer.GetJobId())
 		made[at].Warnings = answer.GetWarnings()
 	}
-	return made, nil
+	return made, err
 }
 
 // Validate checks a job as Submit would, and submits nothing. It returns the spec, with the digests of the files that go along.
@@ -131,8 +129,11 @@ func (c *Client) submitSpecs(ctx context.Context, jobs []planned, options *submi
 			return nil, err
 		}
 		answers, err := c.sendJobs(ctx, requests, true)
-		if err != nil || validateOnly {
-			return answers, err
+		if err != nil {
+			return nil, err
+		}
+		if validateOnly {
+			return answers, nil
 		}
 		if err := c.sendTrees(ctx, jobs, false); err != nil {
 			return nil, err
@@ -141,6 +142,7 @@ func (c *Client) submitSpecs(ctx context.Context, jobs []planned, options *submi
 	return c.sendJobs(ctx, requests, validateOnly)
 }
 
+// sendJobs returns the answers that it got before an error, too.
 func (c *Client) sendJobs(ctx context.Context, requests []*musterv1.SubmitJobRequest, validateOnly bool) (
 	[]*musterv1.SubmitJobResponse, error) {
 	for _, request := range requests {
@@ -148,7 +150,10 @@ func (c *Client) sendJobs(ctx context.Context, requests []*musterv1.SubmitJobReq
 	}
 	if len(requests) == 1 {
 		answer, err := call(ctx, c, c.services.jobs.SubmitJob, requests[0], c.patience.call)
-		return []*musterv1.SubmitJobResponse{answer}, err
+		if err != nil {
+			return nil, err
+		}
+		return []*musterv1.SubmitJobResponse{answer}, nil
 	}
 	var answers []*musterv1.SubmitJobResponse
 	for len(requests) > 0 {
@@ -162,7 +167,7 @@ func (c *Client) sendJobs(ctx context.Context, requests []*musterv1.SubmitJobReq
 		}
 		answer, err := call(ctx, c, c.services.jobs.SubmitJobs, &musterv1.SubmitJobsRequest{Requests: requests[:count]}, c.patience.call)
 		if err != nil {
-			return nil, err
+			return answers, err
 		}
 		answers = append(answers, answer.GetResponses()...)
 		requests = requests[count:]
@@ -186,7 +191,10 @@ func (c *Client) SubmitFile(ctx context.Context, path string, options ...SubmitO
 		return nil, refused(ErrJobFile, path+": the command muster, which reads job files, does not speak with "+c.config.address.text+
 			"; name the broker by unix:PATH, HOST:PORT or tls:HOST:PORT")
 	}
-	arguments = append(arguments, "submit", path, "-o", "name", "--request-id", chosen.requestID(0))
+	if c.config.caFile != "" {
+		arguments = append(arguments, "--ca-file", c.config.caFile)
+	}
+	arguments = append(arguments, "submit", fileArgument(path), "-o", "name", "--request-id", chosen.requestID(0))
 	if chosen.held {
 		arguments = append(arguments, "--hold")
 	}
@@ -212,6 +220,14 @@ func (c *Client) SubmitFile(ctx context.Context, path string, options ...SubmitO
 		made = append(made, c.Job(id))
 	}
 	return made, nil
+}
+
+// fileArgument is the path as an argument that is neither a flag nor standard input.
+func fileArgument(path string) string {
+	if strings.HasPrefix(path, "-") {
+		return "./" + path
+	}
+	return path
 }
 
 func jobFileError(path, said string, err error) error {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -55,7 +57,7 @@ func open(of *config) (*http.Transport, services, error) {
 			transport.TLSClientConfig.RootCAs = pool
 		}
 	}
-	client := &http.Client{Transport: transport}
+	client := &http.Client{Transport: &gate{transport, of.address.text}}
 	var options []connect.ClientOption
 	if !of.address.connect {
 		options = append(options, connect.WithGRPC())
@@ -66,6 +68,55 @@ func open(of *config) (*http.Transport, services, error) {
 		clusters: musterv1connect.NewClustersServiceClient(client, of.address.url, options...),
 		identity: musterv1connect.NewIdentityServiceClient(client, of.address.url, options...),
 	}, nil
+}
+
+// A gate ends a call that was answered by something else than a broker, where a repeat would bring the same. It follows no
+// redirection, which would take the token along.
+type gate struct {
+	way    http.RoundTripper
+	broker string // its address, as written
+}
+
+func (g *gate) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := g.way.RoundTrip(request)
+	if err != nil {
+		return response, err
+	}
+	if fault := g.fault(response); fault != nil {
+		_ = response.Body.Close()
+		return nil, fault
+	}
+	return response, nil
+}
+
+func (g *gate) fault(response *http.Response) error {
+	status := response.StatusCode
+	if status >= 300 && status < 400 {
+		return refused(ErrConfiguration, fmt.Sprintf("%s answers with a redirection (HTTP %d) to %q, which is not followed; name the broker's "+
+			"own address", g.broker, status, response.Header.Get("Location")))
+	}
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooEarly,
+		http.StatusTooManyRequests:
+		return nil // the library has statuses of gRPC for these
+	case http.StatusRequestEntityTooLarge:
+		if !isOfBroker(response) {
+			return refused(ErrTooMuch, fmt.Sprintf("a proxy at %s takes no request of this size (HTTP 413); raise its limit, or name the "+
+				"broker's own address", g.broker))
+		}
+	}
+	if status >= 400 && status < 500 && !isOfBroker(response) {
+		return refused(ErrConfiguration, fmt.Sprintf("what answers at %s is no broker, or a proxy that refuses the request (HTTP %d)", g.broker,
+			status))
+	}
+	return nil
+}
+
+// isOfBroker tells whether an error has the form of a broker's.
+func isOfBroker(response *http.Response) bool {
+	kind := response.Header.Get("Content-Type")
+	return strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "application/connect") ||
+		strings.HasPrefix(kind, "application/grpc")
 }
 
 // authorization is the header's value for a call made now; empty: none.

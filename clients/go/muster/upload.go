@@ -141,10 +141,7 @@ func (c *Client) sendTrees(ctx context.Context, all []planned, listsAlone bool) 
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var failure *Error
-		if !errors.As(err, &failure) {
-			failure = fromConnect(err)
-		}
+		failure := fromConnect(err)
 		pause := pauses.pause(failure.RetryAfter)
 		if !failure.mayPass() || time.Since(since)+pause >= c.patience.of(failure, c.patience.stream) {
 			return c.patience.explain(failure)

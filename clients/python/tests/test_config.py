@@ -125,3 +125,17 @@ def test_a_token_never_travels_in_the_clear(home):
     with pytest.raises(ConfigurationError, match="in the clear"):
         _rpc.metadata_of(load(home, broker="broker.lab:7070", token=TOKEN))
     assert _rpc.metadata_of(load(home, broker="127.0.0.1:7070", token=TOKEN)) == [("authorization", f"Bearer {TOKEN}")]
+
+
+def test_the_command_that_reads_a_job_file_gets_the_ca(tmp_path, monkeypatch):
+    import muster
+    program, ca = tmp_path / "muster", tmp_path / "ca.pem"
+    program.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > '{tmp_path}/said'\necho 7\n")
+    program.chmod(0o755)
+    ca.write_text("-----BEGIN CERTIFICATE-----\n")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with muster.Client("tls:127.0.0.1:7443", ca_file=str(ca)) as client:
+        for path, file in (("-x.yaml", "./-x.yaml"), ("x.yaml", "x.yaml"), ("-", "./-")):
+            assert [job.id for job in client.submit_file(path, request_id="mine", held=True)] == [7]
+            assert (tmp_path / "said").read_text().split() == [
+                "--ca-file", str(ca), "--broker", "tls:127.0.0.1:7443", "submit", file, "-o", "name", "--request-id", "mine", "--hold"]

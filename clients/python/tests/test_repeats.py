@@ -1,11 +1,14 @@
 """Calls are repeated where that helps and does no harm, and streams go on where they broke off."""
 
+import asyncio
 import threading
 
 import grpc
 import pytest
 
 import muster
+import muster.aio
+from muster import _files
 from broken_broker import BrokenBroker, error_info, refuse, retry_info
 from muster.v1 import facts_pb2, files_service_pb2, job_pb2
 from muster.v1 import jobs_service_pb2 as jobs
@@ -47,6 +50,38 @@ def test_a_submit_is_repeated_under_the_same_request_id(broker, client_of):
     assert len({request.request_id for request in it.requests}) == 1 and it.requests[0].request_id
     assert len(it.requests) == 3
     assert [code for code, _ in told] == ["UNAVAILABLE"]
+
+
+def test_an_empty_request_id_is_none(broker, client_of):
+    it = broker(SubmitJob=[lambda request, context: jobs.SubmitJobResponse(job_id=7)],
+                SubmitJobs=[lambda request, context: jobs.SubmitJobsResponse(responses=[jobs.SubmitJobResponse(job_id=8)] * 2)])
+    client = client_of(it)
+    client.submit("true", request_id="")
+    client.submit_many(["true", "false"], request_ids=["", "mine"])
+    assert it.requests[0].request_id
+    first, second = it.requests[1].requests
+    assert first.request_id and second.request_id == "mine"
+
+
+def parts_of_which_the_second_fails():
+    return [lambda request, context: jobs.SubmitJobsResponse(responses=[jobs.SubmitJobResponse(job_id=one) for one in (7, 8)]),
+            refuse(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many wait", error_info("TOO_MANY_WAIT"))]
+
+
+def test_the_jobs_of_the_messages_before_a_failure_come_with_the_error(broker, client_of):
+    it = broker(SubmitJobs=parts_of_which_the_second_fails() * 2)
+    with pytest.raises(muster.TooMuch) as caught:
+        client_of(it).submit_many(["#" * 1_500_000] * 3)
+    assert [job.id for job in caught.value.submitted] == [7, 8]
+    assert isinstance(caught.value.submitted[0], muster.JobHandle)
+
+    async def submit():
+        async with muster.aio.AsyncClient(it.address) as client:
+            with pytest.raises(muster.TooMuch) as caught:
+                await client.submit_many(["#" * 1_500_000] * 3)
+            assert [job.id for job in caught.value.submitted] == [7, 8]
+            assert isinstance(caught.value.submitted[0], muster.aio.AsyncJobHandle)
+    asyncio.run(submit())
 
 
 def test_what_no_repeat_mends_comes_at_once_with_its_facts(broker, client_of):
@@ -157,10 +192,50 @@ def test_files_from_a_hostile_broker_stay_below_the_target(broker, client_of, tm
     assert not list((tmp_path / "results").iterdir())
 
 
-def test_files_do_not_follow_links_that_are_there(broker, client_of, tmp_path):
+# Each of these links stays below the target by its text; the last one goes through the others.
+def test_links_from_a_hostile_broker_replace_nothing_outside_of_the_target(broker, client_of, tmp_path):
+    (tmp_path / "target").mkdir()
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    links = [entry(path, 3, link_target=target) for path, target in ((b"x/y", b".."), (b"l", b"x/y/../.."), (b"l/victim", b"x"))]
+    it = broker(FetchFiles=[stream_of(entry(b"", 2), entry(b"x", 2), *links)])
+    with pytest.raises(muster.MusterError, match="l is a link"):
+        client_of(it).fetch(7, "results", tmp_path / "target")
+    assert not victim.is_symlink() and victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize("entries", [[(b"", 3)], [(b"x", 1)], [(b"", 1), (b"x", 1)], [(b"", 2), (b"x", 99)]])
+def test_what_was_asked_for_is_a_file_or_a_directory(broker, client_of, tmp_path, entries):
+    it = broker(FetchFiles=[stream_of(*[entry(path, kind, link_target=b"x" if kind == 3 else b"") for path, kind in entries])])
+    with pytest.raises(muster.MusterError, match="is refused"):
+        client_of(it).fetch(7, "results", tmp_path)
+
+
+def left_out(path, why, code):
+    return files_service_pb2.FetchFilesResponse(left_out=files_service_pb2.FileLeftOut(path=path, why=why, code=code))
+
+
+def test_a_fetch_names_what_was_not_sent(broker, client_of, tmp_path):
+    it = broker(FetchFiles=[stream_of(entry(b"", 2), left_out(b"d/s", "is a socket", 2), left_out(b"n", "is new", 99)),
+                            stream_of(left_out(b"", "cannot be read", 4))])
+    client = client_of(it)
+    fetched = client.fetch(7, "results", tmp_path)
+    assert fetched == str(tmp_path / "results")
+    assert fetched.left_out == (("d/s", "is a socket", "SPECIAL_FILE"), ("n", "is new", "99"))
+    none = client.fetch(7, "results", tmp_path)
+    assert (none, none.left_out) == ("", (("", "cannot be read", "UNREADABLE"),))
+    writer = _files.TreeWriter(str(tmp_path), "results")
+    for _ in range(_files.MAX_LEFT_OUT):
+        writer.take(left_out(b"x", "is a socket", 0))
+    with pytest.raises(muster.TooMuch):
+        writer.take(left_out(b"x", "is a socket", 0))
+
+
+@pytest.mark.parametrize("place", ["results", "results/d"])
+def test_files_do_not_follow_links_that_are_there(broker, client_of, tmp_path, place):
     (tmp_path / "out").mkdir()
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "d").symlink_to(tmp_path / "out")
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).symlink_to(tmp_path / "out")
     it = broker(FetchFiles=[stream_of(entry(b"", 2), entry(b"d/x", 1, size_bytes=1), files_service_pb2.FetchFilesResponse(chunk=b"x"))])
     with pytest.raises(muster.MusterError, match="is a link"):
         client_of(it).fetch(7, "results", tmp_path)

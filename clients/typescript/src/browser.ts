@@ -12,7 +12,10 @@ export { JobHandle };
 
 /** The broker, and the time for which it is tried. */
 export interface ClientOptions {
-  /** The address of the broker's `http.listen`: "https://HOST:PORT". Default: where the page came from. */
+  /**
+   * The address of the broker's `http.tls_listen` or of a proxy in front of it: "https://HOST:PORT". A token goes to an http:// address only
+   * if that is of this machine. Default: where the page came from.
+   */
   broker?: string;
   /** A token, or what gives one for each call. */
   token?: string | (() => string);
@@ -24,18 +27,30 @@ export interface ClientOptions {
   onInterruption?: (error: MusterError, patienceMs: number) => void;
 }
 
+/** Tells whether nobody else can read what is sent there. */
+function isPrivate(broker: string): boolean {
+  const { protocol, hostname } = new URL(broker);
+  return protocol === "https:" || hostname === "localhost" || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
+}
+
 /** A broker, as its user sees it from a page. */
 export class Client extends BaseClient<JobHandle> {
   constructor(options: ClientOptions = {}) {
     const broker = options.broker ?? globalThis.location?.origin;
-    if (!broker || !/^https?:\/\//.test(broker)) {
+    if (!broker || !/^https?:\/\//.test(broker) || !URL.canParse(broker)) {
       throw new ConfigurationError(`broker address "${broker ?? ""}": a browser needs https://HOST:PORT or http://HOST:PORT`);
     }
     const { token = "" } = options;
     const session: Session = {
-      transport: createConnectTransport({ baseUrl: broker, useBinaryFormat: true }),
+      transport: createConnectTransport({
+        baseUrl: broker,
+        useBinaryFormat: true,
+        // The answer says then that it is a redirection; otherwise it would be like a connection that breaks.
+        fetch: (input, init) => globalThis.fetch(input, { ...init, redirect: "manual" }),
+      }),
       authorization: () => {
         const text = typeof token === "string" ? token : token();
+        if (text && !isPrivate(broker)) throw new ConfigurationError(`the token would travel to ${broker} in the clear; use https://HOST:PORT`);
         return text && `Bearer ${text}`;
       },
       address: broker,

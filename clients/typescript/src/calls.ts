@@ -95,12 +95,21 @@ function headers(session: Session): Headers {
   return new Headers(authorization ? { authorization } : undefined);
 }
 
+/** The size of a request. Throws BadRequest: a value does not fit into its field, so that no repeat can send it. */
+function sizeOf<I extends DescMessage>(kind: I, request: MessageShape<I>): number {
+  try {
+    return toBinary(kind, request).length;
+  } catch (error) {
+    throw new BadRequest(`the request cannot be sent: ${(error as Error).message}`, { code: "INVALID_ARGUMENT" });
+  }
+}
+
 /** Makes a call, and repeats it while that helps. No repeat does harm: those that submit have a request id. */
 export async function call<I extends DescMessage, O extends DescMessage>(
   session: Session, method: DescMethodUnary<I, O>, init: MessageInitShape<I>, timeoutMs = session.callMs,
 ): Promise<MessageShape<O>> {
   const request = create(method.input, init);
-  const size = toBinary(method.input, request).length;
+  const size = sizeOf(method.input, request);
   if (size > MAX_REQUEST_BYTES) {
     throw new BadRequest(
       `the request has ${size} bytes and the broker takes ${MAX_REQUEST_BYTES}: keep large scripts and data in files, e.g. in workdir`,
@@ -146,9 +155,14 @@ export async function* open<I extends DescMessage, O extends DescMessage>(
   }
 }
 
-// eslint-disable-next-line @typescript-eslint/require-await -- an asynchronous sequence of one
-export async function* once<T>(value: T): AsyncGenerator<T> {
-  yield value;
+/** The one request of a stream. Throws BadRequest: see sizeOf. */
+export function once<I extends DescMessage>(kind: I, init: MessageInitShape<I>): AsyncGenerator<MessageInitShape<I>> {
+  const request = create(kind, init);
+  sizeOf(kind, request);
+  // eslint-disable-next-line @typescript-eslint/require-await -- an asynchronous sequence of one
+  return (async function* () {
+    yield request;
+  })();
 }
 
 /** The place at which a stream goes on after its connection broke: the request for the rest. */
@@ -168,7 +182,7 @@ export async function* follow<I extends DescMessage, O extends DescMessage, T>(
   try {
     while (!place.isOver()) {
       try {
-        for await (const message of open(session, place.method, once(place.request), resume.signal)) {
+        for await (const message of open(session, place.method, once(place.method.input, place.request), resume.signal)) {
           resume.gotMessage();
           for (const item of place.take(message)) yield item;
         }

@@ -2,7 +2,7 @@
 
 import { create, type DescMessage, type DescMethodUnary, type MessageInitShape, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { call, type Limits, MAX_REQUEST_BYTES, once, open, follow, QUESTION_TIMEOUT_MS, type Session } from "./calls.js";
-import { BadRequest, ConfigurationError, fromConnect, JobFileError, NotPossible } from "./errors.js";
+import { BadRequest, ConfigurationError, fromConnect, JobFileError, MusterError, NotPossible } from "./errors.js";
 import type { Cluster, JobPlan } from "./gen/muster/v1/cluster_pb.js";
 import { ClustersService } from "./gen/muster/v1/clusters_service_pb.js";
 import { FileKind } from "./gen/muster/v1/file_tree_pb.js";
@@ -31,7 +31,7 @@ const REQUEST_FRAMING_BYTES = 8;
 export interface SubmitOptions {
   /** The job starts only after it is released. */
   held?: boolean;
-  /** A later submit with the same one gets the same job. Default: a new one for each call, which its repeats use. */
+  /** A later submit with the same one gets the same job. Default, and for "": a new one for each call, which its repeats use. */
   requestId?: string;
 }
 
@@ -103,18 +103,28 @@ export abstract class BaseClient<H extends JobHandle> {
     return job as H;
   }
 
-  /** Submits jobs: all or none, as long as they fit into one message of 4 MiB and 10000 jobs; more go in several. */
+  /**
+   * Submits jobs: all or none, as long as they fit into one message of 4 MiB and 10000 jobs; more go in several. If one of these fails,
+   * the error has the jobs of those before it as `submitted`.
+   */
   async submitMany(
     several: (string | string[] | Job)[], options: JobFields & { held?: boolean; requestIds?: string[] } = {},
   ): Promise<H[]> {
     const { held, requestIds, ...fields } = options;
     const planned = await this.prepare(several.map((what) => describe(what, fields)));
-    const answers = await this.#submitSpecs(planned, held ?? false, requestIds, false);
-    return answers.map((answer) => {
+    const answers: SubmitJobResponse[] = [];
+    const handles = (): H[] => answers.map((answer) => {
       const job = this.job(Number(answer.jobId));
       job.warnings = answer.warnings;
       return job;
     });
+    try {
+      await this.#submitSpecs(planned, held ?? false, requestIds, false, answers);
+    } catch (error) {
+      if (error instanceof MusterError) error.submitted = handles();
+      throw error;
+    }
+    return handles();
   }
 
   /** Submits the jobs of a job file, all or none. Only in Node.js, with the command `muster` in PATH, which reads the file. */
@@ -126,7 +136,7 @@ export abstract class BaseClient<H extends JobHandle> {
   /** Checks a job as submit would, and submits nothing. Returns its spec. */
   async validate(what: string | string[] | Job, fields: JobFields = {}): Promise<JobSpec> {
     const planned = await this.prepare([describe(what, fields)]);
-    await this.#submitSpecs(planned, false, undefined, true);
+    await this.#submitSpecs(planned, false, undefined, true, []);
     return (planned[0] as Planned).spec;
   }
 
@@ -151,26 +161,34 @@ export abstract class BaseClient<H extends JobHandle> {
     return Promise.resolve();
   }
 
-  /** Files go after the broker has said that the jobs are good, so that nothing is sent for a job that no cluster can take. */
-  async #submitSpecs(planned: Planned[], held: boolean, requestIds: string[] | undefined, validateOnly: boolean): Promise<SubmitJobResponse[]> {
-    const ids = requestIds ?? planned.map(() => newRequestId());
+  /**
+   * Files go after the broker has said that the jobs are good, so that nothing is sent for a job that no cluster can take. `answers` gets
+   * those that come before an error, too.
+   */
+  async #submitSpecs(
+    planned: Planned[], held: boolean, requestIds: string[] | undefined, validateOnly: boolean, answers: SubmitJobResponse[],
+  ): Promise<void> {
+    // An empty one is none, and a repeat without any would be another job.
+    const ids = (requestIds ?? planned.map(() => "")).map((id) => id || newRequestId());
     if (ids.length !== planned.length) throw new BadRequest(`requestIds has ${ids.length} names for ${planned.length} jobs`);
     const requests = planned.map((job, at) => create(SubmitJobRequestSchema, { spec: job.spec, requestId: ids[at], held }));
     if (planned.some((job) => job.trees.length > 0)) {
       // The broker checks that it has the trees themselves, by which it judges the rest.
       await this.sendTrees(planned, true);
-      const answers = await this.#sendJobs(requests, true);
-      if (validateOnly) return answers;
+      await this.#sendJobs(requests, true, []);
+      if (validateOnly) return;
       await this.sendTrees(planned, false);
     }
-    return this.#sendJobs(requests, validateOnly);
+    await this.#sendJobs(requests, validateOnly, answers);
   }
 
-  async #sendJobs(requests: SubmitJobRequest[], validateOnly: boolean): Promise<SubmitJobResponse[]> {
+  async #sendJobs(requests: SubmitJobRequest[], validateOnly: boolean, answers: SubmitJobResponse[]): Promise<void> {
     for (const request of requests) request.validateOnly = validateOnly;
     const [only] = requests;
-    if (only && requests.length === 1) return [await this.call(JobsService.method.submitJob, only)];
-    const answers: SubmitJobResponse[] = [];
+    if (only && requests.length === 1) {
+      answers.push(await this.call(JobsService.method.submitJob, only));
+      return;
+    }
     let part: SubmitJobRequest[] = [];
     let bytes = 0;
     const send = async (): Promise<void> => {
@@ -184,7 +202,6 @@ export abstract class BaseClient<H extends JobHandle> {
       bytes += size;
     }
     await send();
-    return answers;
   }
 
   // ---- look
@@ -234,7 +251,7 @@ export abstract class BaseClient<H extends JobHandle> {
     return (await this.call(ClustersService.method.listClusters, {})).clusters;
   }
 
-  /** Who the broker takes this client's user for. */
+  /** Tells who the broker takes this client's user for. */
   whoAmI(): Promise<WhoAmIResponse> {
     return this.call(IdentityService.method.whoAmI, {});
   }
@@ -290,7 +307,7 @@ export abstract class BaseClient<H extends JobHandle> {
   /** Submits jobs that have ended once more, at most 1000, all or none; returns the new ones. */
   async rerun(which: Which & SubmitOptions): Promise<H[]> {
     const answer = await this.call(JobsService.method.rerunJobs, {
-      jobIds: idsOf(which.jobs ?? []).map(BigInt), filter: which.filter ?? "", held: which.held ?? false, requestId: which.requestId ?? newRequestId(),
+      jobIds: idsOf(which.jobs ?? []).map(BigInt), filter: which.filter ?? "", held: which.held ?? false, requestId: which.requestId || newRequestId(),
     });
     return answer.jobs.map((job) => this.job(Number(job.jobId)));
   }
@@ -353,6 +370,7 @@ export abstract class BaseClient<H extends JobHandle> {
     const chunks: Uint8Array[] = [];
     for await (const { piece } of this.fetchPieces(job, path, options)) {
       if (piece.case === "entry" && piece.value.kind !== FileKind.FILE) throw new NotPossible(`${path} is no file; name one in it`);
+      if (piece.case === "leftOut") throw new NotPossible(`${path} ${piece.value.why}`);
       if (piece.case === "chunk") chunks.push(piece.value);
     }
     const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
@@ -369,7 +387,7 @@ export abstract class BaseClient<H extends JobHandle> {
       jobId: BigInt(idOf(job)), run: options.run ?? 0, rank: options.rank ?? 0, path: path === "." ? new Uint8Array() : new TextEncoder().encode(path),
     };
     try {
-      yield* open(this.session, FilesService.method.fetchFiles, once(request));
+      yield* open(this.session, FilesService.method.fetchFiles, once(FilesService.method.fetchFiles.input, request));
     } catch (thrown) {
       throw fromConnect(thrown);
     }

@@ -39,6 +39,8 @@ export interface Config {
   context: string;
   /** PEM; empty: those that the system trusts. */
   ca: string;
+  /** Where it is; empty: likewise. */
+  caFile: string;
 }
 
 type Variables = Record<string, string | undefined>;
@@ -59,8 +61,9 @@ export function load(options: BrokerOptions, variables: Variables): Config {
   }
   const address = parseAddress(broker);
   const token = tokenOf(variables, directory, options, context, chosen, broker);
-  const ca = address.isTls ? caOf(address, options.caFile || variables.MUSTER_CA_FILE || textOf(chosen.ca_file)) : "";
-  return { address, origin, token, context, ca };
+  const caFile = address.isTls ? options.caFile || variables.MUSTER_CA_FILE || textOf(chosen.ca_file) : "";
+  const ca = address.isTls ? caOf(address, caFile) : "";
+  return { address, origin, token, context, ca, caFile };
 }
 
 function textOf(value: unknown): string {

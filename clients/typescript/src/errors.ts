@@ -7,6 +7,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "./gen/google/rpc/error_details_pb.js";
 import { type StateReason, StateReasonSchema } from "./gen/muster/v1/facts_pb.js";
 import type { Failure, Job } from "./gen/muster/v1/job_pb.js";
+import type { JobHandle } from "./handle.js";
 
 /** The facts of an error, beside its sentence. */
 export interface ErrorFacts {
@@ -35,6 +36,8 @@ export class MusterError extends Error {
   readonly fields: Record<string, string>;
   readonly retryAfterMs: number | undefined;
   readonly why: StateReason | undefined;
+  /** With submitMany: the first of its jobs, which are submitted, because they went in messages before the one that failed. */
+  submitted: JobHandle[] = [];
 
   constructor(message: string, facts: ErrorFacts = {}) {
     super(message);
@@ -49,7 +52,7 @@ export class MusterError extends Error {
   }
 }
 
-/** The address, the token, the CA or a file of the user is missing or wrong. Nothing was sent. */
+/** The address, the token, the CA or a file of the user is missing or wrong, or what answers there is no broker. Nothing was submitted. */
 export class ConfigurationError extends MusterError {}
 /** A value is wrong: `fields` names each one. */
 export class BadRequest extends MusterError {}
@@ -125,10 +128,39 @@ const STATUSES: Record<Code, [string, Kind]> = {
 // The library gives these codes to a connection that breaks. An error of the broker's has details.
 const OF_TRANSPORT = new Set([Code.Canceled, Code.Unknown, Code.Internal, Code.InvalidArgument, Code.Aborted, Code.DataLoss]);
 
-/** The same error as one of ours. A broken connection is UNAVAILABLE here, as for every other client of Muster. */
+// The library has codes of its own for these answers, of which a repeat may bring others, or which need no words of ours.
+const STATUSES_OF_LIBRARY = new Set([401, 403, 404, 408, 425, 429]);
+
+/** The error of an answer that is none of a broker's, where a repeat would bring the same; undefined: it is not such. */
+function faultOfProxy(error: ConnectError): MusterError | undefined {
+  // The words of the library for an answer without an error of a broker. A browser does not tell the status of a redirection: 0.
+  const [, digits] = (error.details.length === 0 && /^HTTP (\d{1,3})$/.exec(error.rawMessage)) || [];
+  const status = Number(digits ?? NaN);
+  if (status === 0 || (status >= 300 && status < 400)) {
+    const place = error.metadata.get("location");
+    return new ConfigurationError(
+      `the broker's address answers with a redirection${place ? ` to ${JSON.stringify(place)}` : ""}, which is not followed; name the broker's own address`,
+    );
+  }
+  if (status === 413) {
+    return new TooMuch("a proxy at the broker's address takes no request of this size (HTTP 413); raise its limit, or name the broker's own address");
+  }
+  if (status >= 400 && status < 500 && !STATUSES_OF_LIBRARY.has(status)) {
+    return new ConfigurationError(`what answers at the broker's address is no broker, or a proxy that refuses the request (HTTP ${status})`);
+  }
+  return undefined;
+}
+
+/**
+ * The same error as one of ours. A broken connection is UNAVAILABLE here, as for every other client of Muster. Throws what is neither
+ * ours nor the library's: a mistake in a program, which no repeat mends.
+ */
 export function fromConnect(thrown: unknown): MusterError {
   if (thrown instanceof MusterError) return thrown;
-  const error = ConnectError.from(thrown);
+  if (!(thrown instanceof ConnectError)) throw thrown;
+  const error = thrown;
+  const fault = faultOfProxy(error);
+  if (fault) return fault;
   const [info] = error.findDetails(ErrorInfoSchema);
   const [retry] = error.findDetails(RetryInfoSchema);
   const [bad] = error.findDetails(BadRequestSchema);

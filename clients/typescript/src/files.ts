@@ -5,9 +5,9 @@
 
 import { randomBytes } from "node:crypto";
 import { chmodSync, closeSync, lstatSync, mkdirSync, openSync, renameSync, rmSync, statSync, symlinkSync, writeSync } from "node:fs";
-import { MusterError } from "./errors.js";
+import { MusterError, TooMuch } from "./errors.js";
 import { FileKind, type FileTreeEntry } from "./gen/muster/v1/file_tree_pb.js";
-import type { FetchFilesResponse } from "./gen/muster/v1/files_service_pb.js";
+import { FileLeftOutCode, type FetchFilesResponse } from "./gen/muster/v1/files_service_pb.js";
 import { bytesOf, faultOfLink, faultOfPath, nameOf, shown } from "./tree.js";
 
 function isDirectory(path: string): boolean {
@@ -23,13 +23,35 @@ function parentOf(path: string): string {
   return slash < 0 ? "." : path.slice(0, slash) || "/";
 }
 
+// More than so many files that are left out are no list that a program reads, and a hostile cluster could fill the memory.
+const MAX_LEFT_OUT = 10_000;
+
+/** A file that is there and was not sent. */
+export interface LeftOut {
+  /** Relative to what was asked for; empty: that itself. */
+  path: string;
+  /** "is a socket". */
+  why: string;
+  /** "PATH_INVALID", "SPECIAL_FILE", "LINK_INVALID", "UNREADABLE"; "UNSPECIFIED": the agent is of an earlier release. */
+  code: string;
+}
+
+/** What came. */
+export interface FetchResult {
+  /** Where it is now; empty: all of it is left out. */
+  path: string;
+  leftOut: LeftOut[];
+}
+
 /** One fetch. `name` is what was asked for: it becomes target/name if the target is a directory, else the target itself. */
 export class TreeWriter {
   readonly #target: string;
   readonly #name: string;
   #root: string | undefined;
   #file: { handle: number; part: string; place: string; mode: number } | undefined;
-  readonly #links: [string, string][] = [];
+  readonly #links: { place: string; path: string; target: string }[] = [];
+  #isFile = false;
+  readonly #leftOut: LeftOut[] = [];
 
   constructor(target: string, name: string) {
     this.#target = nameOf(Buffer.from(target));
@@ -44,17 +66,23 @@ export class TreeWriter {
     } else if (piece.case === "chunk") {
       if (!this.#file) throw new MusterError("the broker sent bytes of no file");
       for (let at = 0; at < piece.value.length; ) at += writeSync(this.#file.handle, piece.value, at);
+    } else if (piece.case === "leftOut") {
+      const { path, why, code } = piece.value;
+      if (this.#leftOut.length === MAX_LEFT_OUT) throw new TooMuch(`more than ${MAX_LEFT_OUT} files are left out; fetch a part of it`);
+      this.#leftOut.push({ path: Buffer.from(path).toString(), why, code: FileLeftOutCode[code] ?? String(code) });
     }
   }
 
-  /** Ends the last file and makes the links. Returns the path of what came. */
-  finish(): string {
+  /** Ends the last file and makes the links. */
+  finish(): FetchResult {
     this.#endFile();
-    for (const [place, target] of this.#links) {
+    for (const { place, path, target } of this.#links) {
+      // A link that was made just now may be on the way to the next one.
+      this.#checkWay(path);
       rmSync(bytesOf(place), { force: true });
       symlinkSync(bytesOf(target), bytesOf(place));
     }
-    return bytesOf(this.#root ?? this.#target).toString();
+    return { path: bytesOf(this.#root ?? "").toString(), leftOut: this.#leftOut };
   }
 
   /** Removes a file that is not whole. */
@@ -67,32 +95,50 @@ export class TreeWriter {
 
   #begin(entry: FileTreeEntry): void {
     const path = nameOf(entry.path);
-    let place: string;
     if (this.#root === undefined) {
-      place = this.#root = this.#rootFor(entry);
-    } else {
-      const fault = faultOfPath(path);
-      if (fault) throw new MusterError(`the broker sent a file that is refused: ${shown(path)} ${fault}`);
-      place = `${this.#root}/${path}`;
-      this.#checkWay(path);
+      this.#beginRoot(path, entry);
+      return;
     }
+    const fault = this.#isFile ? "comes after a file that was all that was asked for" : faultOfPath(path);
+    if (fault) throw new MusterError(`the broker sent a file that is refused: ${shown(path)} ${fault}`);
+    this.#checkWay(path);
+    const place = `${this.#root}/${path}`;
     if (entry.kind === FileKind.DIRECTORY) {
-      if (isLink(place) && place !== this.#root) throw this.#isInTheWay(place);
-      mkdirSync(bytesOf(place), { recursive: true });
+      this.#makeDirectory(place);
     } else if (entry.kind === FileKind.SYMLINK) {
       const target = nameOf(entry.linkTarget);
       const fault = faultOfLink(path, target);
       if (fault) throw new MusterError(`the broker sent a link that is refused: ${shown(path)} ${fault}`);
-      this.#links.push([place, target]);
+      this.#links.push({ place, path, target });
     } else if (entry.kind === FileKind.FILE) {
       this.#open(place, entry);
+    } else {
+      throw new MusterError(`the broker sent a file that is refused: ${shown(path)} is neither a file nor a directory nor a link`);
     }
   }
 
-  #rootFor(entry: FileTreeEntry): string {
-    const directory = isDirectory(this.#target);
-    const whole = directory && (this.#name === "" || this.#name === ".") && entry.kind === FileKind.DIRECTORY;
-    if (!directory || whole) return this.#target;
+  /** Takes the first entry, which is what was asked for: a directory or a file. */
+  #beginRoot(path: string, entry: FileTreeEntry): void {
+    if (path) throw new MusterError(`the broker sent a file that is refused: ${shown(path)} comes before what was asked for`);
+    this.#isFile = entry.kind === FileKind.FILE;
+    if (!this.#isFile && entry.kind !== FileKind.DIRECTORY) {
+      throw new MusterError(`the broker sent a file that is refused: ${shown(this.#name)} is neither a file nor a directory`);
+    }
+    const root = this.#rootFor();
+    this.#root = root;
+    if (this.#isFile) this.#open(root, entry);
+    else if (root === this.#target) mkdirSync(bytesOf(root), { recursive: true });
+    else this.#makeDirectory(root);
+  }
+
+  #makeDirectory(place: string): void {
+    if (isLink(place)) throw this.#isInTheWay(place);
+    mkdirSync(bytesOf(place), { recursive: true });
+  }
+
+  #rootFor(): string {
+    const isWhole = (this.#name === "" || this.#name === ".") && !this.#isFile;
+    if (!isDirectory(this.#target) || isWhole) return this.#target;
     const base = this.#name.replace(/\/+$/, "").split("/").pop();
     return `${this.#target.replace(/\/+$/, "") || "/"}/${!base || base === "." ? "files" : base}`;
   }

@@ -12,11 +12,12 @@ import type { Job as JobMessage } from "./gen/muster/v1/job_pb.js";
 import { UploadSchema } from "./gen/muster/v1/job_spec_pb.js";
 import { type FetchOptions, JobHandle as BaseHandle } from "./handle.js";
 import { type Job, type JobLike, specOf, uploadsOf } from "./job.js";
-import { TreeWriter } from "./files.js";
+import { type FetchResult, TreeWriter } from "./files.js";
 import { openTransport } from "./transport.js";
 import { chunksOf, CHUNK_BYTES, layout, type LocalTree, readTree, REMEDY } from "./tree.js";
 
 export * from "./common.js";
+export type { FetchResult, LeftOut } from "./files.js";
 
 const MAX_DIGESTS_PER_REQUEST = 10_000;
 // A file that changes while it is read is read again so many times in all.
@@ -42,10 +43,11 @@ export class JobHandle extends BaseHandle {
   declare protected readonly client: Client;
 
   /**
-   * Copies a file or a directory of a run into the directory `to`, and returns where it is now. The path is relative to the run's working
-   * directory, "." is all of it; "results" is its results directory, if the working directory has nothing of that name.
+   * Copies a file or a directory of a run into the directory `to`. The path is relative to the run's working directory, "." is all of it;
+   * "results" is its results directory, if the working directory has nothing of that name. What the cluster does not send, such as sockets,
+   * is no error: the result names it.
    */
-  fetch(path = "results", options: FetchOptions & { to?: string } = {}): Promise<string> {
+  fetch(path = "results", options: FetchOptions & { to?: string } = {}): Promise<FetchResult> {
     return this.client.fetch(this, path, options);
   }
 
@@ -83,14 +85,17 @@ export class Client extends BaseClient<JobHandle> {
   }
 
   override async submitFile(path: string, options: SubmitOptions = {}): Promise<JobHandle[]> {
-    const { address, context, token } = this.#config;
+    const { address, context, token, caFile } = this.#config;
     if (address.isConnect) {
       throw new JobFileError(
         `${path}: the command muster, which reads job files, does not speak with ${address.text}; name the broker by unix:PATH, HOST:PORT or tls:HOST:PORT`,
       );
     }
     const where = context ? ["--context", context] : ["--broker", address.text];
-    const argv = [...where, "submit", path, "-o", "name", "--request-id", options.requestId ?? crypto.randomUUID(), ...(options.held ? ["--hold"] : [])];
+    if (caFile) where.push("--ca-file", caFile);
+    // A path is neither a flag nor standard input.
+    const file = path.startsWith("-") ? `./${path}` : path;
+    const argv = [...where, "submit", file, "-o", "name", "--request-id", options.requestId || crypto.randomUUID(), ...(options.held ? ["--hold"] : [])];
     const text = token();
     const env = text.startsWith(TOKEN_PREFIX) ? { ...process.env, MUSTER_TOKEN: text } : process.env;
     const output = await new Promise<string>((resolve, reject) => {
@@ -109,7 +114,7 @@ export class Client extends BaseClient<JobHandle> {
   }
 
   /** Copies a file or a directory of a run to this machine; see JobHandle.fetch. */
-  async fetch(job: JobLike, path = "results", options: FetchOptions & { to?: string } = {}): Promise<string> {
+  async fetch(job: JobLike, path = "results", options: FetchOptions & { to?: string } = {}): Promise<FetchResult> {
     const writer = new TreeWriter(options.to ?? ".", path);
     try {
       for await (const piece of this.fetchPieces(job, path, options)) writer.take(piece);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -9,6 +9,7 @@ import { parseAddress } from "../src/address.js";
 import { type BrokerOptions, type Config, load } from "../src/config.js";
 import { BadRequest, ConfigurationError } from "../src/errors.js";
 import { FileTreeSchema } from "../src/gen/muster/v1/file_tree_pb.js";
+import { Client } from "../src/index.js";
 import { faultOfPath, type LocalTree, nameOf, readTree } from "../src/tree.js";
 import { directoryFor } from "./broken_broker.js";
 
@@ -185,5 +186,23 @@ test("addresses", () => {
   }
   for (const text of ["", "unix:", `unix:/${"x".repeat(107)}`, "host", ":1", "host:0", "host:65536", "::1:7070", "[::x]:1", "/run/b.sock", "ho st:1", "http://", "https://ada@lab"]) {
     assert.throws(() => parseAddress(text), /write unix:PATH, HOST:PORT/, text);
+  }
+});
+
+test("the command that reads a job file gets the CA", async (t) => {
+  const directory = directoryFor(t);
+  fill(directory, { muster: `#!/bin/sh\nprintf '%s\\n' "$@" > "${directory}/said"\necho 7\n`, "ca.pem": "-----BEGIN CERTIFICATE-----\n" });
+  chmodSync(join(directory, "muster"), 0o755);
+  const before = process.env.PATH ?? "";
+  process.env.PATH = `${directory}:${before}`;
+  t.after(() => (process.env.PATH = before));
+  const caFile = join(directory, "ca.pem");
+  const client = new Client({ broker: "tls:127.0.0.1:7443", caFile });
+  t.after(() => client.close());
+  for (const [path, file] of [["-x.yaml", "./-x.yaml"], ["x.yaml", "x.yaml"], ["-", "./-"]] as const) {
+    assert.deepEqual((await client.submitFile(path, { requestId: "mine", held: true })).map((job) => job.id), [7]);
+    assert.deepEqual(readFileSync(join(directory, "said"), "utf8").trim().split("\n"), [
+      "--broker", "tls:127.0.0.1:7443", "--ca-file", caFile, "submit", file, "-o", "name", "--request-id", "mine", "--hold",
+    ]);
   }
 });

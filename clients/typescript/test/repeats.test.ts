@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, symlinkSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, connect } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { Client as BrowserClient } from "../src/browser.js";
 import { FileKind } from "../src/gen/muster/v1/file_tree_pb.js";
+import { TreeWriter } from "../src/files.js";
+import { FetchFilesResponseSchema, FileLeftOutCode } from "../src/gen/muster/v1/files_service_pb.js";
 import { StateReasonSchema } from "../src/gen/muster/v1/facts_pb.js";
 import { JobState } from "../src/gen/muster/v1/job_pb.js";
-import { LogEnd, LogStream, type ReadLogRequest, type SubmitJobRequest, type WatchJobsRequest } from "../src/gen/muster/v1/jobs_service_pb.js";
+import { LogEnd, LogStream, type ReadLogRequest, type SubmitJobRequest, type SubmitJobsRequest, type WatchJobsRequest } from "../src/gen/muster/v1/jobs_service_pb.js";
 import * as muster from "../src/index.js";
 import { directoryFor, info, refuse, retryIn, startBroker, stream } from "./broken_broker.js";
 
@@ -28,6 +30,34 @@ for (const web of [false, true]) {
     assert.deepEqual(told, ["UNAVAILABLE"]);
   });
 }
+
+test("an empty request id is none", async (t) => {
+  const it = await startBroker(t, {
+    submitJob: [refuse(Code.Unavailable, "the connection broke"), seven, seven],
+    rerunJobs: [() => ({ jobs: [{ jobId: 8n }] })],
+    submitJobs: [() => ({ responses: [{ jobId: 9n }, { jobId: 10n }] })],
+  });
+  for (let count = 0; count < 2; count++) await it.client.submit("true", { requestId: "" });
+  const [first, again, other] = it.requests.map((request) => (request as SubmitJobRequest).requestId);
+  assert.ok(first && first === again && other && other !== first);
+  await it.client.job(7).rerun({ requestId: "" });
+  await it.client.submitMany(["true", "false"], { requestIds: ["", "mine"] });
+  const [rerun, several] = it.requests.slice(3) as [SubmitJobRequest, SubmitJobsRequest];
+  assert.ok(rerun.requestId);
+  assert.ok(several.requests[0]?.requestId && several.requests[1]?.requestId === "mine");
+});
+
+test("the jobs of the messages before a failure come with the error", async (t) => {
+  const it = await startBroker(t, {
+    submitJobs: [() => ({ responses: [{ jobId: 7n }, { jobId: 8n }] }), refuse(Code.ResourceExhausted, "too many wait", info("TOO_MANY_WAIT"))],
+  });
+  const large = "#".repeat(1_500_000);
+  await assert.rejects(it.client.submitMany([large, large, large]), (error) => {
+    assert.ok(error instanceof muster.TooMuch);
+    assert.deepEqual(error.submitted.map((job) => job.id), [7, 8]);
+    return true;
+  });
+});
 
 test("the entry for browsers has the same rules", async (t) => {
   const it = await startBroker(t, {
@@ -190,11 +220,57 @@ test("files from a hostile broker stay below the target", async (t) => {
   }
 });
 
+// Each of these links stays below the target by its text; the last one goes through the others.
+test("links from a hostile broker replace nothing outside of the target", async (t) => {
+  const outside = directoryFor(t);
+  const [target, victim] = [join(outside, "target"), join(outside, "victim")];
+  mkdirSync(target);
+  writeFileSync(victim, "mine");
+  const chain = [
+    entry("x", FileKind.DIRECTORY), entry("x/y", FileKind.SYMLINK, ".."), entry("l", FileKind.SYMLINK, "x/y/../.."), entry("l/victim", FileKind.SYMLINK, "x"),
+  ];
+  const it = await startBroker(t, { fetchFiles: [stream([root, ...chain])] });
+  await assert.rejects(it.client.fetch(7, "results", { to: target }), /l is a link/);
+  assert.ok(lstatSync(victim).isFile());
+  assert.equal(readFileSync(victim, "utf8"), "mine");
+});
+
+test("what was asked for is a file or a directory", async (t) => {
+  const below = entry("x", FileKind.FILE);
+  for (const entries of [[entry("", FileKind.SYMLINK, "x")], [below], [entry("", FileKind.FILE), below], [root, entry("x", 99 as FileKind)]]) {
+    const it = await startBroker(t, { fetchFiles: [stream(entries)] });
+    await assert.rejects(it.client.fetch(7, "results", { to: directoryFor(t) }), /is refused/);
+  }
+});
+
 test("files do not follow links that are there", async (t) => {
-  const [target, outside] = [directoryFor(t), directoryFor(t)];
-  mkdirSync(join(target, "results"));
-  symlinkSync(outside, join(target, "results", "d"));
-  const it = await startBroker(t, { fetchFiles: [stream([root, entry("d/x", FileKind.FILE)])] });
-  await assert.rejects(it.client.fetch(7, "results", { to: target }), /is a link/);
-  assert.deepEqual(readdirSync(outside), []);
+  for (const place of ["results", "results/d"]) {
+    const [target, outside] = [directoryFor(t), directoryFor(t)];
+    mkdirSync(dirname(join(target, place)), { recursive: true });
+    symlinkSync(outside, join(target, place));
+    const it = await startBroker(t, { fetchFiles: [stream([root, entry("d/x", FileKind.FILE)])] });
+    await assert.rejects(it.client.fetch(7, "results", { to: target }), /is a link/);
+    assert.deepEqual(readdirSync(outside), []);
+  }
+});
+
+const leftOut = (path: string, why: string, code = 0): object => ({ piece: { case: "leftOut", value: { path: Buffer.from(path), why, code } } });
+
+test("a fetch names what was not sent", async (t) => {
+  const unreadable = leftOut("", "cannot be read", FileLeftOutCode.UNREADABLE);
+  const it = await startBroker(t, {
+    fetchFiles: [
+      stream([root, leftOut("d/s", "is a socket", FileLeftOutCode.SPECIAL_FILE)]), stream([unreadable]), stream([unreadable]),
+    ],
+  });
+  const to = directoryFor(t);
+  assert.deepEqual(await it.client.fetch(7, "results", { to }), {
+    path: join(to, "results"), leftOut: [{ path: "d/s", why: "is a socket", code: "SPECIAL_FILE" }],
+  });
+  assert.deepEqual(await it.client.fetch(7, "results", { to }), { path: "", leftOut: [{ path: "", why: "cannot be read", code: "UNREADABLE" }] });
+  await assert.rejects(it.client.read(7, "results/x"), (error) => error instanceof muster.NotPossible && error.message === "results/x cannot be read");
+  const writer = new TreeWriter(to, "results");
+  const one = create(FetchFilesResponseSchema, { piece: { case: "leftOut", value: {} } });
+  for (let count = 0; count < 10_000; count++) writer.take(one);
+  assert.throws(() => writer.take(one), muster.TooMuch);
 });

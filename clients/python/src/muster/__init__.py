@@ -11,6 +11,7 @@
 docs/python.md of Muster describes it. muster.aio has the same for asyncio, muster.v1 the messages of the API.
 """
 
+from muster._files import Fetched, LeftOut
 from muster._job import Job
 from muster._streams import LogPiece
 from muster._verbs import Why
@@ -26,7 +27,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AlreadyExists", "BadRequest", "BrokerUnavailable", "CallTimeout", "CannotBePlaced", "Client", "ConfigurationError", "Conflict",
-    "Executor",
-    "Job", "JobCanceled", "JobError", "JobFailed", "JobFileError", "JobHandle", "LocalExecutor", "LogPiece", "MusterError", "NotAllowed",
-    "NotFound", "NotHonoured", "NotLoggedIn", "NotPossible", "RemoteError", "TooMuch", "WaitTimeout", "Why",
+    "Executor", "Fetched", "Job", "JobCanceled", "JobError", "JobFailed", "JobFileError", "JobHandle", "LeftOut", "LocalExecutor", "LogPiece",
+    "MusterError", "NotAllowed", "NotFound", "NotHonoured", "NotLoggedIn", "NotPossible", "RemoteError", "TooMuch", "WaitTimeout", "Why",
 ]

@@ -38,6 +38,7 @@ class Config:
     token: Callable[[], str]  # what goes with a call made now; empty: nothing
     context: str = ""
     ca: bytes = b""  # PEM
+    ca_file: str = ""  # where it is
 
 
 def _directory(environment: Mapping[str, str], variable: str, in_home: str) -> Optional[pathlib.Path]:
@@ -143,9 +144,9 @@ def load(*, broker: Optional[str] = None, context: Optional[str] = None, token: 
         broker, origin = _broker(variables, configuration, name, chosen)
     address = parse_address(broker)
     made = _token(variables, configuration, token, token_file, name, chosen, broker)
-    ca = b""
+    ca, path = b"", ""
     if address.is_tls:
-        path = ca_file or variables.get("MUSTER_CA_FILE") or chosen.get("ca_file") or ""
+        path = ca_file or variables.get("MUSTER_CA_FILE") or str(chosen.get("ca_file") or "")
         if not path:
             raise ConfigurationError(f'broker address "{broker}": it needs the CA by which you know the broker: ca_file, '
                                      "MUSTER_CA_FILE or a context; muster token create --bundle on the broker's host makes all "
@@ -153,7 +154,7 @@ def load(*, broker: Optional[str] = None, context: Optional[str] = None, token: 
         ca = _read(pathlib.Path(path))
         if b"-----BEGIN CERTIFICATE-----" not in ca:
             raise ConfigurationError(f"the CA's file {path} has no certificate; it has -----BEGIN CERTIFICATE-----")
-    return Config(address, origin, made, name, ca)
+    return Config(address, origin, made, name, ca, path)
 
 
 def _context(configuration: Optional[pathlib.Path], wanted: str) -> tuple[str, Dict[str, Any]]:

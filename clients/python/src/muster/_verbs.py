@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 import uuid
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 import grpc
 
@@ -32,6 +32,8 @@ MAX_ANSWERS_WITHOUT_JOBS = 100
 # A page is one of the largest, which means fewer calls for those who want all.
 PAGE = 1000
 JOB_FILE_TIMEOUT_S = 900.0
+# The tag and the length of one request within a message of several.
+REQUEST_FRAMING_BYTES = 8
 
 What = Union[str, Sequence[str], Job, job_spec_pb2.JobSpec]
 ENDED = (job_pb2.JOB_STATE_SUCCEEDED, job_pb2.JOB_STATE_FAILED, job_pb2.JOB_STATE_CANCELED)
@@ -137,9 +139,11 @@ def submit_specs(planned: Sequence[Planned], patience: Patience, *, held: bool, 
                  validate_only: bool) -> Steps[List[jobs.SubmitJobResponse]]:
     """Sends files, then jobs: all of one message or none. More than fit into one message go in several.
 
-    Files go after the broker has said that the jobs are good, so that nothing is sent for a job that no cluster can take.
+    Files go after the broker has said that the jobs are good, so that nothing is sent for a job that no cluster can take. An
+    error has the answers that came before it as `submitted`.
     """
-    ids = request_ids or [new_request_id() for _ in planned]
+    # An empty one is none, and a repeat without any would be another job.
+    ids = [one or new_request_id() for one in request_ids or [""] * len(planned)]
     if len(ids) != len(planned):
         raise ValueError(f"request_id has {len(ids)} names for {len(planned)} jobs")
     if any(job.trees for job in planned):
@@ -153,21 +157,31 @@ def submit_specs(planned: Sequence[Planned], patience: Patience, *, held: bool, 
 
 def _send_jobs(planned: Sequence[Planned], ids: Sequence[str], patience: Patience, held: bool,
                validate_only: bool) -> Steps[List[jobs.SubmitJobResponse]]:
+    if len(planned) == 1:
+        one = jobs.SubmitJobRequest(spec=planned[0].spec, request_id=ids[0], validate_only=validate_only, held=held)
+        return [(yield from call(rpc.SUBMIT_JOB, one, patience))]
     answers: List[jobs.SubmitJobResponse] = []
+    try:
+        for request in _messages(planned, ids, held, validate_only):
+            answers += (yield from call(rpc.SUBMIT_JOBS, request, patience)).responses
+    except errors.MusterError as error:
+        error.submitted = [] if validate_only else answers
+        raise
+    return answers
+
+
+def _messages(planned: Sequence[Planned], ids: Sequence[str], held: bool, validate_only: bool) -> Iterator[jobs.SubmitJobsRequest]:
     request, size = jobs.SubmitJobsRequest(), 0
     for job, request_id in zip(planned, ids):
         one = jobs.SubmitJobRequest(spec=job.spec, request_id=request_id, validate_only=validate_only, held=held)
-        if len(planned) == 1:
-            return [(yield from call(rpc.SUBMIT_JOB, one, patience))]
-        bytes_of_one = one.ByteSize() + 8
+        bytes_of_one = one.ByteSize() + REQUEST_FRAMING_BYTES
         if request.requests and (len(request.requests) == MAX_JOBS_PER_SUBMIT or size + bytes_of_one > rpc.MAX_REQUEST_BYTES):
-            answers += (yield from call(rpc.SUBMIT_JOBS, request, patience)).responses
+            yield request
             request, size = jobs.SubmitJobsRequest(), 0
         request.requests.append(one)
         size += bytes_of_one
     if request.requests:
-        answers += (yield from call(rpc.SUBMIT_JOBS, request, patience)).responses
-    return answers
+        yield request
 
 
 def is_job_file(what: Any) -> bool:
@@ -183,11 +197,15 @@ def submit_file(path: str, config: Config, *, held: bool, request_id: Optional[s
     if program is None:
         raise errors.JobFileError(f"{path}: job files are read by the command muster, and it is not in PATH; install it, or "
                                   "describe the job by muster.Job")
-    argv = [program, "submit", path, "-o", "name", "--request-id", request_id or new_request_id()]
+    # A path is neither a flag nor standard input.
+    file = f"./{path}" if path.startswith("-") else path
+    argv = [program, "submit", file, "-o", "name", "--request-id", request_id or new_request_id()]
     argv += ["--hold"] if held else []
     argv += ["--validate"] if validate_only else []
     environment = dict(os.environ)
     argv[1:1] = ["--context", config.context] if config.context else ["--broker", config.address.text]
+    if config.ca_file:
+        argv[1:1] = ["--ca-file", config.ca_file]
     token = config.token()
     if token.startswith("mst_"):
         environment["MUSTER_TOKEN"] = token

@@ -18,7 +18,7 @@ import grpc
 
 from muster import _calls, _config, _verbs, _view, errors
 from muster import _rpc as rpc
-from muster._files import TreeWriter
+from muster._files import Fetched, TreeWriter
 from muster._job import Job, PathLike
 from muster._steps import Blocking, Patience, Resume, Sleep, Steps, Unary, Upload
 from muster._streams import Lines, LogPiece, LogPlace, WatchPlace, log_request
@@ -67,8 +67,7 @@ class AsyncClient:
         ids = [request_id] if request_id else None
         if callable(what):
             planned = await self._plan_calls(_calls.Calls(what, job), [[(args, fields)]])
-            (answer,) = await self._run(_verbs.submit_specs(planned, self._patience, held=held, request_ids=ids, validate_only=False))
-            return self.job(answer.job_id)
+            return (await self._submit(planned, held=held, request_ids=ids))[0]
         if args or job is not None:
             raise TypeError("only a function takes further arguments; fields of a job are named: submit(command, gpus=1)")
         if _verbs.is_job_file(what):
@@ -80,10 +79,22 @@ class AsyncClient:
 
     async def submit_many(self, several: Iterable[Any], *, held: bool = False, request_ids: Optional[Sequence[str]] = None,
                           **fields: Any) -> List[AsyncJobHandle]:
-        """Submits jobs: all or none, as long as they fit into one message of 4 MiB and 10000 jobs; more go in several."""
+        """Submits jobs: all or none, as long as they fit into one message of 4 MiB and 10000 jobs; more go in several.
+
+        If one of these fails, the error has the jobs of those before it as `submitted`.
+        """
         planned = await self._run(_verbs.prepare(list(several), fields, self._patience))
+        return await self._submit(planned, held=held, request_ids=request_ids)
+
+    async def _submit(self, planned: Sequence[_verbs.Planned], *, held: bool,
+                      request_ids: Optional[Sequence[str]]) -> List[AsyncJobHandle]:
         steps = _verbs.submit_specs(planned, self._patience, held=held, request_ids=request_ids, validate_only=False)
-        return [AsyncJobHandle(self, answer.job_id, warnings=answer.warnings) for answer in await self._run(steps)]
+        try:
+            answers = await self._run(steps)
+        except errors.MusterError as error:
+            error.submitted = [AsyncJobHandle(self, answer.job_id, warnings=answer.warnings) for answer in error.submitted]
+            raise
+        return [AsyncJobHandle(self, answer.job_id, warnings=answer.warnings) for answer in answers]
 
     async def submit_file(self, path: PathLike, *, held: bool = False, request_id: Optional[str] = None) -> List[AsyncJobHandle]:
         """Submits the jobs of a job file, all or none. The command `muster` has to be in PATH: it reads the file."""
@@ -109,9 +120,7 @@ class AsyncClient:
         tuples = list(zip(*iterables))
         batches: List[List[_calls.Call]] = [[(call, {}) for call in tuples[at:at + batch]] for at in range(0, len(tuples), batch)]
         planned = await self._plan_calls(_calls.Calls(function, job), batches)
-        steps = _verbs.submit_specs(planned, self._patience, held=False, request_ids=None, validate_only=False)
-        for answer in await self._run(steps):
-            handle = self.job(answer.job_id)
+        for handle in await self._submit(planned, held=False, request_ids=None):
             await handle.wait(_left(deadline))
             for value in _calls.values(await handle._outcomes()):
                 yield value
@@ -212,7 +221,7 @@ class AsyncClient:
         (job_id,) = _ids([which])
         return self._stream(LogPlace(log_request(job_id, run=run, rank=rank, stream=stream, follow=follow, tail=tail)), timeout)
 
-    async def fetch(self, which: JobLike, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> str:
+    async def fetch(self, which: JobLike, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> Fetched:
         """Copies a file or a directory of a run to this machine: see muster.JobHandle.fetch."""
         writer = TreeWriter(str(to), path)
         try:
@@ -377,7 +386,7 @@ class AsyncJobHandle:
         pieces = self._client.log_pieces(self, run=run, rank=rank, stream=stream)
         return b"".join([piece.data async for piece in pieces]).decode("utf-8", "replace")
 
-    async def fetch(self, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> str:
+    async def fetch(self, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> Fetched:
         """Copies a file or a directory of its latest run into the directory `to`, and returns where it is now."""
         return await self._client.fetch(self, path, to, run=run, rank=rank)
 

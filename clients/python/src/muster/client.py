@@ -10,7 +10,7 @@ import grpc
 
 from muster import _calls, _config, _verbs, errors
 from muster import _rpc as rpc
-from muster._files import TreeWriter
+from muster._files import Fetched, TreeWriter
 from muster._job import Job, PathLike
 from muster._steps import Blocking, Patience, Resume, Sleep, Steps, Unary, Upload
 from muster._streams import LogPiece, LogPlace, WatchPlace, log_request
@@ -71,9 +71,7 @@ class Client:
         """
         if callable(what):
             planned = self._plan_calls(_calls.Calls(what, job), [[(args, fields)]])
-            (answer,) = self._run(_verbs.submit_specs(planned, self._patience, held=held, validate_only=False,
-                                                      request_ids=[request_id] if request_id else None))
-            return self.job(answer.job_id)
+            return self._submit(planned, held=held, request_ids=[request_id] if request_id else None)[0]
         if args or job is not None:
             raise TypeError("only a function takes further arguments; fields of a job are named: submit(command, gpus=1)")
         if _verbs.is_job_file(what):
@@ -85,9 +83,19 @@ class Client:
 
     def submit_many(self, several: Iterable[Any], *, held: bool = False, request_ids: Optional[Sequence[str]] = None,
                     **fields: Any) -> List[JobHandle]:
-        """Submits jobs: all or none, as long as they fit into one message of 4 MiB and 10000 jobs; more go in several."""
+        """Submits jobs: all or none, as long as they fit into one message of 4 MiB and 10000 jobs; more go in several.
+
+        If one of these fails, the error has the jobs of those before it as `submitted`.
+        """
         planned = self._run(_verbs.prepare(list(several), fields, self._patience))
-        answers = self._run(_verbs.submit_specs(planned, self._patience, held=held, request_ids=request_ids, validate_only=False))
+        return self._submit(planned, held=held, request_ids=request_ids)
+
+    def _submit(self, planned: Sequence[_verbs.Planned], *, held: bool, request_ids: Optional[Sequence[str]]) -> List[JobHandle]:
+        try:
+            answers = self._run(_verbs.submit_specs(planned, self._patience, held=held, request_ids=request_ids, validate_only=False))
+        except errors.MusterError as error:
+            error.submitted = [self.job(answer.job_id, warnings=answer.warnings) for answer in error.submitted]
+            raise
         return [self.job(answer.job_id, warnings=answer.warnings) for answer in answers]
 
     def submit_file(self, path: PathLike, *, held: bool = False, request_id: Optional[str] = None) -> List[JobHandle]:
@@ -120,8 +128,7 @@ class Client:
         tuples = list(zip(*iterables))
         batches: List[List[_calls.Call]] = [[(call, {}) for call in tuples[at:at + batch]] for at in range(0, len(tuples), batch)]
         planned = self._plan_calls(_calls.Calls(function, job), batches)
-        answers = self._run(_verbs.submit_specs(planned, self._patience, held=False, request_ids=None, validate_only=False))
-        return self._results([self.job(answer.job_id) for answer in answers], deadline)
+        return self._results(self._submit(planned, held=False, request_ids=None), deadline)
 
     def _plan_calls(self, calls: _calls.Calls, batches: Sequence[Sequence[_calls.Call]]) -> List[_verbs.Planned]:
         (prepared,) = self._run(_verbs.prepare([calls.job()], {}, self._patience))
@@ -165,13 +172,13 @@ class Client:
         return self._run(_verbs.list_clusters(self._patience))
 
     def who_am_i(self) -> identity_service_pb2.WhoAmIResponse:
-        """Who the broker takes this client's user for."""
+        """Tells who the broker takes this client's user for."""
         return self._run(_verbs.who_am_i(self._patience))
 
     # ---- change
 
     def cancel(self, *which: JobLike, filter: str = "", reason: str = "") -> List[job_pb2.Job]:
-        """Asks that jobs end: by number up to 1000 all or none, or all of a filter. Returns them as they are now."""
+        """Asks that jobs end: by number, in calls of 1000 that are all or none, or all of a filter. Returns them as they are now."""
         return self._run(_verbs.change("cancel", _ids(which), filter, reason, False, self._patience))
 
     def hold(self, *which: JobLike, filter: str = "", reason: str = "") -> List[job_pb2.Job]:
@@ -247,7 +254,7 @@ class Client:
         request = log_request(job_id, run=run, rank=rank, stream=stream, follow=follow, tail=tail)
         return self._stream(LogPlace(request), timeout)
 
-    def fetch(self, which: JobLike, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> str:
+    def fetch(self, which: JobLike, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> Fetched:
         """Copies a file or a directory of a run to this machine; see JobHandle.fetch."""
         writer = TreeWriter(str(to), path)
         try:

@@ -6,7 +6,7 @@ docs/troubleshooting.md of Muster explains. They never change their meaning, as 
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional, Type
+from typing import Any, Dict, List, Mapping, Optional, Type
 
 import grpc
 from google.rpc import error_details_pb2, status_pb2
@@ -36,6 +36,9 @@ class MusterError(Exception):
         self.retry_after = retry_after
         # With CannotBePlaced, what each cluster lacks.
         self.why = why
+        # With submit_many and map: handles of the first of the jobs, which are submitted, because they went in messages before
+        # the one that failed.
+        self.submitted: List[Any] = []
 
 
 class ConfigurationError(MusterError):

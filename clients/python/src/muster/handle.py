@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional
 
 from muster import _calls, _verbs, _view, errors
+from muster._files import Fetched
 from muster._job import PathLike
 from muster._streams import Lines
 from muster.v1 import facts_pb2, job_pb2
@@ -130,11 +131,12 @@ class JobHandle:
         pieces = self._client.log_pieces(self, run=run, rank=rank, stream=stream)
         return b"".join(piece.data for piece in pieces).decode("utf-8", "replace")
 
-    def fetch(self, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> str:
-        """Copies a file or a directory of its latest run into the directory `to`, and returns where it is now.
+    def fetch(self, path: str = "results", to: PathLike = ".", *, run: int = 0, rank: int = 0) -> Fetched:
+        """Copies a file or a directory of its latest run into the directory `to`, and returns where it is now: a text.
 
         `path` is relative to the run's working directory, "." is all of it; "results" is its results directory, if the working
-        directory has nothing of that name. Raises NotFound, NotPossible and other MusterErrors.
+        directory has nothing of that name. Files that the cluster does not send, such as sockets, are no error: the `left_out` of
+        what is returned names them. Raises NotFound, NotPossible and other MusterErrors.
         """
         return self._client.fetch(self, path, to, run=run, rank=rank)
 
