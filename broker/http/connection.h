@@ -66,7 +66,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void AnswerPage();
   void BeginCall();
   CallEvents EventsOfCall();
-  // What comes is in the form of the answer: JSON or binary.
+  // Both get what the call brings in the form of the answer: JSON or binary.
   void OnAnswer(const absl::StatusOr<std::string>& answer);
   void OnMessage(const absl::StatusOr<std::string>& message);
   void EndStream(const absl::Status& status);

@@ -18,8 +18,7 @@ std::string UtcText(const google::protobuf::Timestamp& time) {
 
 std::string RoomReserved(const v1::StateReason& reason) {
   std::string words =
-      fmt::format("the job fits; the room is kept for job {}, which comes first",
-                  reason.subject());
+      fmt::format("the job fits; the room is kept for job {}, which comes first", reason.subject());
   if (reason.has_until()) words += fmt::format(", and has it by {}", UtcText(reason.until()));
   return words;
 }
