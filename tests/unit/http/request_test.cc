@@ -98,8 +98,7 @@ TEST(RequestParser, RefusesWhatIsNoRequest) {
   for (const char* const bytes :
        {"hello\r\n\r\n", "GET / HTTP/3\r\n\r\n", "GET / HTTP/1.1\r\n: x\r\n\r\n",
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: "
-        "chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\nGET",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\nGET",
