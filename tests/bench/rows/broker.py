@@ -5,6 +5,7 @@ import subprocess
 import threading
 import time
 
+from harness.wait import eventually
 from rows.report import Figure
 from rows.setting import (cpu_seconds, fresh_broker, fresh_world, init_network, memory_bytes, network_address, running_tool,
                           tool)
@@ -58,6 +59,23 @@ def submit_tls(short):
             found.append(tool("submit", **network, in_flight=1, seconds=seconds)["p50_us"])
     return [Figure("submit_tls", min(found), "us", min(baseline), "the same by the Unix socket, p50", ratio_goal=1.15,
                    at_most=True)]
+
+
+def submit_http_8(short):
+    """SubmitJob over HTTP with a token, on a connection for each call in flight, beside the same over gRPC; in turns."""
+    seconds = 1 if short else 4
+    with fresh_world() as world:
+        world.make_broker(config="http:\n  listen: 127.0.0.1:0\n").start()
+        world.cli("token", "create", "bench", "--file", world.path("token"))
+        port = world.broker.state_dir / "broker.http.port"
+        eventually(lambda: port.exists() and port.read_text(encoding="ascii").strip(), "the port is told")
+        http = {"address": f"127.0.0.1:{port.read_text(encoding='ascii').strip()}", "token_file": world.path("token")}
+        found, baseline = [], []
+        for _ in range(1 if short else 3):
+            baseline.append(tool("submit", address=world.broker.address, in_flight=8, seconds=seconds)["per_s"])
+            found.append(tool("submit-http", **http, in_flight=8, seconds=seconds)["per_s"])
+    return [Figure("submit_http_8", max(found), "jobs/s", max(baseline), "the same by gRPC and the Unix socket",
+                   ratio_goal=0.5)]
 
 
 def submit_stored_64(short):

@@ -28,6 +28,7 @@ _ALL = (
     _row("submit_stored_64", "the same at a server that commits the rows of each job and does nothing else", "reported",
          broker.submit_stored_64),
     _row("submit_tls", "SubmitJob by TLS with a token, 1 call in flight, p50", "ratio <= 1.15", broker.submit_tls),
+    _row("submit_http_8", "SubmitJob over HTTP with a token, 8 calls in flight", "ratio >= 0.5", broker.submit_http_8),
     _row("submit_batch_100", "SubmitJobs of 100 jobs, one call at a time", "ratio >= 0.5", broker.submit_batch_100),
     _row("full_life", "submit, assign, start, end, all stored, simulated agents", ">= 5000 jobs/s", broker.full_life),
     _row("get_queued", "GetJob of a job that waits, during the commits of 8 submits in flight", "p99 <= 5 ms",

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   add("stored-echo", "Serve the baseline of submit with the rows on disk",
       muster::bench::ServeStored);
   add("submit", "Submit jobs", muster::bench::Submit);
+  add("submit-http", "Submit jobs over HTTP", muster::bench::SubmitOverHttp);
   add("insert-rows", "Insert the rows of jobs with SQLite alone", muster::bench::InsertRows);
   add("full-life", "Submit jobs and let simulated agents end them", muster::bench::FullLife);
   add("assign-latency", "Time from submit to agent", muster::bench::AssignLatency);

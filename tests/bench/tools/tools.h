@@ -39,6 +39,8 @@ absl::Status ServeEcho(const Load& load);
 absl::Status ServeStored(const Load& load);
 // Prints {"per_s", "p50_us", "p99_us"}: jobs accepted in a second, and the time of a call.
 absl::Status Submit(const Load& load);
+// Does the same by SubmitJob over HTTP, at 127.0.0.1:PORT with a token.
+absl::Status SubmitOverHttp(const Load& load);
 // Prints {"per_s"}: rows of accepted jobs, written by bare SQLite, `batch` jobs at a time.
 absl::Status InsertRows(const Load& load);
 // Prints {"per_s"}: jobs from submit to end through simulated agents; with `together` it fails
