@@ -176,14 +176,16 @@ def test_a_job_that_waits_there_waits_with_the_words_of_the_other_broker(world, 
     spec = script_spec(gate.script())
     spec.resources.cpu_millis = 8000
     jobs = pair.near.submit_many([spec, spec])
-    pair.near.wait_state(jobs[0], RUNNING)
+    # The two are launched at the same time, so that either may be there first.
+    running = eventually(lambda: next((job for job in jobs if pair.near.get(job).state == RUNNING), None), "one of them runs")
+    waiting = sum(jobs) - running
 
     def words():
         there = pair.last.list_all(filter="state = PENDING")
         return there and there[0].state_reason.message
 
-    eventually(lambda: words() and pair.near.get(jobs[1]).state_reason.message == words(), "the other broker's words are here")
-    assert pair.near.get(jobs[1]).state == PENDING
+    eventually(lambda: words() and pair.near.get(waiting).state_reason.message == words(), "the other broker's words are here")
+    assert pair.near.get(waiting).state == PENDING
     gate.open()
     for job in jobs:
         assert pair.near.wait_end(job).state == SUCCEEDED
