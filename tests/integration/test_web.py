@@ -160,6 +160,8 @@ def test_the_broker_evaluates_the_filter(agent, api, site):
     page.keyboard.type("state = FAILED")
     page.keyboard.press("Enter")
     row(page, good).wait_for(state="detached")
+    # The list is empty for a moment, until the broker has answered.
+    row(page, bad).wait_for()
     assert row(page, bad).count() == 1 and "filter=" in page.url
     page.get_by_label("Filter", exact=True).fill("state = NONSENSE")
     page.keyboard.press("Enter")
