@@ -50,20 +50,23 @@
 namespace muster::broker {
 namespace {
 
-// The services that health checks may ask for, and that reflection lists.
-constexpr const char* kServices[] = {"muster.v1.JobsService",
-                                     "muster.v1.ClustersService",
-                                     "muster.v1.FilesService",
-                                     "muster.v1.IdentityService",
-                                     "muster.v1.SecretsService",
-                                     "muster.v1.ProjectsService",
-                                     "muster.v1.AuditService",
-                                     "muster.v1.UsageService",
-                                     "muster.agent.v1.AgentLinkService",
-                                     "muster.agent.v1.LogLinkService",
-                                     "muster.agent.v1.FileLinkService",
-                                     "muster.agent.v1.SecretLinkService",
-                                     "muster.agent.v1.EnrollmentService"};
+// HTTP has these alone: agents speak gRPC.
+std::vector<std::string> ServicesOfPeople() {
+  return {"muster.v1.JobsService",     "muster.v1.ClustersService", "muster.v1.FilesService",
+          "muster.v1.IdentityService", "muster.v1.SecretsService",  "muster.v1.ProjectsService",
+          "muster.v1.AuditService",    "muster.v1.UsageService"};
+}
+
+// Health checks may ask for these, and reflection lists them.
+std::vector<std::string> AllServices() {
+  std::vector<std::string> services = ServicesOfPeople();
+  services.insert(services.end(),
+                  {"muster.agent.v1.AgentLinkService", "muster.agent.v1.LogLinkService",
+                   "muster.agent.v1.FileLinkService", "muster.agent.v1.SecretLinkService",
+                   "muster.agent.v1.EnrollmentService"});
+  return services;
+}
+
 // This is enough for a SubmitJobs of 1000 ordinary specs, or of a few of the largest. Larger ones
 // must be sent in several calls.
 constexpr int kMaxReceiveBytes = 16 << 20;
@@ -295,7 +298,7 @@ class RunningBroker final : public Broker {
     services_.push_back(MakeLogLinkService(context));
     services_.push_back(MakeFileLinkService(context));
     services_.push_back(MakeEnrollmentService(context));
-    services_.push_back(MakeReflectionService({std::begin(kServices), std::end(kServices)}));
+    services_.push_back(MakeReflectionService(AllServices()));
   }
 
   void Watch(grpc::ServerBuilder& builder) {
@@ -333,7 +336,7 @@ class RunningBroker final : public Broker {
     if (access_ != nullptr && tls_port_ == 0) return CannotListen(options_.tls.listen);
     if (!server_) return CannotListen(options_.socket_path);
     // The health service knows only "" by itself.
-    for (const char* name : kServices) {
+    for (const std::string& name : AllServices()) {
       server_->GetHealthCheckService()->SetServingStatus(name, true);
     }
     listener_->Start([this](int fd, std::string user, bool is_owner) {
@@ -379,6 +382,7 @@ class RunningBroker final : public Broker {
     auto begun = BeginHttp({.options = options_.http,
                             .identity = access_ ? &access_->server() : nullptr,
                             .server = server_.get(),
+                            .services = ServicesOfPeople(),
                             .users = &users_,
                             .audit = &audit_.calls(),
                             .entrance = &entrance_,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/app/principal.h"
+#include "broker/app/rights.h"
 #include "broker/auth/refusals.h"
 #include "broker/rpc/call_audit.h"
 #include "broker/rpc/gate.h"
@@ -18,22 +19,13 @@
 namespace muster::broker {
 namespace {
 
-// Agents speak gRPC: nothing of theirs is here.
-const std::vector<std::string>& ServicesOfPeople() {
-  static const std::vector<std::string> services = {
-      "muster.v1.JobsService",     "muster.v1.ClustersService", "muster.v1.FilesService",
-      "muster.v1.IdentityService", "muster.v1.SecretsService",  "muster.v1.ProjectsService",
-      "muster.v1.AuditService",    "muster.v1.UsageService"};
-  return services;
-}
-
 constexpr std::string_view kMetricsPath = "/metrics";
 
 // The gauges tell how much others do: callers who may see all jobs may see them.
 absl::Status MayReadMetrics(const Principal& caller) {
   if (!caller.refusal.ok()) return caller.refusal;
   const bool sees_all =
-      caller.role == Role::kViewer || caller.role == Role::kOperator || caller.role == Role::kAdmin;
+      Allows(caller.role, /*in_project=*/false, UseCase::kReadJobs, Relation::kOfNoProject);
   if (sees_all) return absl::OkStatus();
   return contract::Error(
       absl::StatusCode::kPermissionDenied, "NOT_ALLOWED",
@@ -80,7 +72,7 @@ absl::StatusOr<std::unique_ptr<http::Server>> BeginHttp(HttpFront front) {
   if (front.identity != nullptr) tls = {front.identity->certificate, front.identity->key};
   return http::Server::Begin({.options = front.options,
                               .tls = std::move(tls),
-                              .services = ServicesOfPeople(),
+                              .services = std::move(front.services),
                               .channel = front.server->InProcessChannel(arguments),
                               .hooks = HooksOf(front)});
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "broker/auth/server_identity.h"
@@ -24,6 +25,7 @@ struct HttpFront {
   http::HttpOptions options;
   const ServerIdentity* identity = nullptr;  // with tls_listen
   grpc::Server* server = nullptr;
+  std::vector<std::string> services;  // those that callers may reach
   const Users* users = nullptr;
   CallAudit* audit = nullptr;
   const HttpEntrance* entrance = nullptr;
