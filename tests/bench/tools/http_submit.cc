@@ -12,21 +12,19 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/time/clock.h"
 #include "clients/cpp/client.h"
 #include "contract/text.h"
-#include "daemon/read_file.h"
 #include "muster/v1/jobs_service.pb.h"
-#include "tests/bench/tools/histogram.h"
+#include "tests/bench/tools/submitter.h"
 #include "tests/bench/tools/tools.h"
 
 namespace muster::bench {
 namespace {
 
-constexpr size_t kMaxTokenBytes = 4096;
 constexpr std::string_view kLength = "Content-Length: ";
 constexpr std::string_view kEndOfHead = "\r\n\r\n";
 
@@ -80,15 +78,14 @@ class Connection {
 }  // namespace
 
 absl::Status SubmitOverHttp(const Load& load) {
-  const absl::StatusOr<std::string> file = ReadFile(load.token_file, kMaxTokenBytes);
-  if (!file.ok()) return file.status();
-  const std::string token(absl::StripAsciiWhitespace(ToAbsl(*file)));
+  const absl::StatusOr<std::string> token = Contents(load.token_file);
+  if (!token.ok()) return token.status();
   int port = 0;
   const size_t colon = load.address.rfind(':') + 1;
   std::from_chars(load.address.data() + colon, load.address.data() + load.address.size(), port);
 
   std::mutex mutex;
-  Histogram times;
+  Submitted result;
   std::string refusal;
   std::atomic<uint64_t> number = 0;
   const absl::Time start = absl::Now();
@@ -97,26 +94,26 @@ absl::Status SubmitOverHttp(const Load& load) {
   threads.reserve(load.in_flight);
   for (int i = 0; i < load.in_flight; ++i) {
     threads.emplace_back([&] {
-      Connection connection(port, token);
+      Connection connection(port, *token);
       for (absl::Time begun = absl::Now(); begun < end; begun = absl::Now()) {
         v1::SubmitJobRequest request;
         *request.mutable_spec() = SampleSpec(number++);
         request.set_request_id(client::NewRequestId());
         const std::string head = connection.Call(request.SerializeAsString());
         const std::lock_guard lock(mutex);
-        times.Add(absl::Now() - begun);
-        if (head.starts_with("HTTP/1.1 200 ")) continue;
-        refusal = head.empty() ? "the connection has ended" : head;
-        return;
+        if (!head.starts_with("HTTP/1.1 200 ")) {
+          refusal = head.empty() ? "the connection has ended" : head;
+          return;
+        }
+        ++result.jobs;
+        result.call_times.Add(absl::Now() - begun);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   if (!refusal.empty()) return absl::UnavailableError(ToAbsl(refusal));
-  fmt::print("{{\"per_s\": {:.1f}, \"p50_us\": {:.0f}, \"p99_us\": {:.0f}}}\n",
-             static_cast<double>(times.size()) / absl::ToDoubleSeconds(absl::Now() - start),
-             absl::ToDoubleMicroseconds(times.Percentile(0.5)),
-             absl::ToDoubleMicroseconds(times.Percentile(0.99)));
+  result.elapsed = absl::Now() - start;
+  Print(std::move(result));
   return absl::OkStatus();
 }
 

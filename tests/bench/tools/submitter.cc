@@ -31,15 +31,6 @@ std::shared_ptr<grpc::ChannelCredentials> CredentialsFor(const std::string& ca) 
   return grpc::SslCredentials(trust);
 }
 
-// Returns the bytes of a small file without the blanks around; empty if none is named.
-absl::StatusOr<std::string> Contents(const std::string& path) {
-  if (path.empty()) return std::string();
-  constexpr size_t kMaxBytes = 1 << 20;
-  const absl::StatusOr<std::string> text = ReadFile(path, kMaxBytes);
-  if (!text.ok()) return text.status();
-  return std::string(absl::StripAsciiWhitespace(ToAbsl(*text)));
-}
-
 class Submitter {
  public:
   // `ca` and `token` are those of a broker over TLS; empty if it is another one.
@@ -136,6 +127,21 @@ class Submitter {
 
 }  // namespace
 
+absl::StatusOr<std::string> Contents(const std::string& path) {
+  if (path.empty()) return std::string();
+  constexpr size_t kMaxBytes = 1 << 20;
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxBytes);
+  if (!text.ok()) return text.status();
+  return std::string(absl::StripAsciiWhitespace(ToAbsl(*text)));
+}
+
+void Print(Submitted result) {
+  fmt::print("{{\"per_s\": {:.1f}, \"p50_us\": {:.0f}, \"p99_us\": {:.0f}}}\n",
+             result.jobs / absl::ToDoubleSeconds(result.elapsed),
+             absl::ToDoubleMicroseconds(result.call_times.Percentile(0.5)),
+             absl::ToDoubleMicroseconds(result.call_times.Percentile(0.99)));
+}
+
 absl::StatusOr<Submitted> RunSubmits(const Load& load) {
   absl::StatusOr<rpc::Address> address = rpc::ParseAddress(load.address);
   if (!address.ok()) return address.status();
@@ -149,10 +155,7 @@ absl::StatusOr<Submitted> RunSubmits(const Load& load) {
 absl::Status Submit(const Load& load) {
   absl::StatusOr<Submitted> result = RunSubmits(load);
   if (!result.ok()) return result.status();
-  fmt::print("{{\"per_s\": {:.1f}, \"p50_us\": {:.0f}, \"p99_us\": {:.0f}}}\n",
-             result->jobs / absl::ToDoubleSeconds(result->elapsed),
-             absl::ToDoubleMicroseconds(result->call_times.Percentile(0.5)),
-             absl::ToDoubleMicroseconds(result->call_times.Percentile(0.99)));
+  Print(*std::move(result));
   return absl::OkStatus();
 }
 

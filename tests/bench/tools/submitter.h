@@ -3,6 +3,7 @@
 #define MUSTER_TESTS_BENCH_TOOLS_SUBMITTER_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "tests/bench/tools/histogram.h"
@@ -15,6 +16,12 @@ struct Submitted {
   absl::Duration elapsed;
   Histogram call_times;
 };
+
+// Prints {"per_s", "p50_us", "p99_us"}.
+void Print(Submitted result);
+
+// Returns the bytes of a small file without the blanks around; empty if none is named.
+absl::StatusOr<std::string> Contents(const std::string& path);
 
 // Returns once `load.jobs` are accepted, or after `load.seconds` if that is 0. The first refusal
 // ends it.
