@@ -10,7 +10,7 @@ import { broker, isHeard } from "./broker.js";
 import { type Choice, Changes } from "./changes.js";
 import { between, count, plural, words } from "./format.js";
 import { go, Link, type Place, withQuery } from "./router.js";
-import { ErrorNote, noteError, State, stateWord, Time, useTick, useTitle } from "./ui.js";
+import { ErrorNote, noteError, State, stateWord, Time, useHeight, useTick, useTitle } from "./ui.js";
 
 const ROW_PX = 30;
 // Rows that are drawn above and below those in sight.
@@ -178,8 +178,8 @@ export function JobsView({ place }: { place: Place }) {
   const [selected, setSelected] = useState<ReadonlySet<bigint>>(new Set());
   const [choice, setChoice] = useState<Choice | undefined>();
   const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(600);
   const scroller = useRef<HTMLDivElement>(null);
+  const height = useHeight(scroller);
   const input = useRef<HTMLInputElement>(null);
   useTitle("Jobs");
   useTick(TICK_MS);
@@ -197,13 +197,6 @@ export function JobsView({ place }: { place: Place }) {
     setSelected(new Set());
     if (scroller.current) scroller.current.scrollTop = 0;
   }, [filter, orderBy]);
-  useEffect(() => {
-    const element = scroller.current;
-    if (!element) return undefined;
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       const target = event.target as HTMLElement;

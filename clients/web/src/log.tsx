@@ -10,7 +10,7 @@ import { broker, isHeard } from "./broker.js";
 import { bytes, count, plural } from "./format.js";
 import { type Line, LogLines, MAX_LINES } from "./lines.js";
 import { go, Link, type Place, withQuery } from "./router.js";
-import { CopyButton, ErrorNote, noteError, useLoad, useTitle } from "./ui.js";
+import { CopyButton, ErrorNote, noteError, useHeight, useLoad, useTitle } from "./ui.js";
 
 const ROW_PX = 18;
 const MARGIN_ROWS = 30;
@@ -197,7 +197,7 @@ interface LinesProps {
 function LogLinesView({ log, which, linkTo }: LinesProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(600);
+  const height = useHeight(scroller);
   const [follows, setFollows] = useState(which.line === "");
   const [marked, setMarked] = useState(which.line);
   const isSought = useRef(which.line !== "");
@@ -207,13 +207,6 @@ function LogLinesView({ log, which, linkTo }: LinesProps) {
     setFollows(which.line === "");
     isSought.current = which.line !== "";
   }, [which.line]);
-  useEffect(() => {
-    const element = scroller.current;
-    if (!element) return undefined;
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
   useEffect(() => {
     const element = scroller.current;
     if (!element) return;

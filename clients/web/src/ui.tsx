@@ -1,6 +1,6 @@
 // The small parts that all views share.
 
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { MusterError } from "../client/errors.js";
 import { JobState } from "../client/gen/muster/v1/job_pb.js";
@@ -68,6 +68,19 @@ export function ErrorNote({ error }: { error: MusterError | undefined }) {
       {error.remedy && <p class="remedy">{error.remedy}</p>}
     </div>
   );
+}
+
+/** The height of an element in pixels; before it is there, about that of a window. */
+export function useHeight(element: RefObject<HTMLElement>): number {
+  const [height, setHeight] = useState(600);
+  useEffect(() => {
+    const watched = element.current;
+    if (!watched) return undefined;
+    const observer = new ResizeObserver(() => setHeight(watched.clientHeight));
+    observer.observe(watched);
+    return () => observer.disconnect();
+  }, []);
+  return height;
 }
 
 export const stateWord = (state: JobState): string => JobState[state] ?? String(state);
