@@ -117,8 +117,7 @@ def test_every_manual_page_is_read_without_an_error(tmp_path):
 
 def test_an_installation_has_the_command_with_its_pages_and_completions(tmp_path):
     build = BIN.parent
-    if not (build / "cmake_install.cmake").exists():
-        pytest.skip("the programs are not in their build directory")
+    assert (build / "cmake_install.cmake").exists(), f"MUSTER_BIN must be the bin of a build directory, and {BIN} is none"
     subprocess.run(["cmake", "--install", build, "--component", "cli", "--prefix", tmp_path], check=True,
                    capture_output=True, timeout=120)
     done = subprocess.run([tmp_path / "bin/muster", "version"], capture_output=True, text=True, check=True, timeout=60)

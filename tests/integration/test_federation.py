@@ -151,13 +151,19 @@ def test_a_job_that_is_canceled_there_says_that_others_did_it(pair):
     assert "not by Muster" in end.state_reason.message
 
 
-def test_a_held_job_waits_there_until_it_is_released(world, pair):
-    """The machine is full, so that the job waits at the other broker when the hold comes."""
+def fill(world, pair):
+    """A job that has the whole machine until the gate opens."""
     gate = world.gate()
     full = script_spec(gate.script())
     full.resources.cpu_millis = 8000
     first = pair.near.submit(full)
     pair.near.wait_state(first, RUNNING)
+    return gate, first
+
+
+def test_a_held_job_waits_there_until_it_is_released(world, pair):
+    """The machine is full, so that the job waits at the other broker when the hold comes."""
+    gate, first = fill(world, pair)
     ledger, spec = ledger_of(world)
     spec.resources.cpu_millis = 8000
     second = pair.near.submit(spec)
@@ -244,11 +250,7 @@ def test_jobs_over_a_link_that_is_cut_again_and_again_run_once_each(world, cut_p
 
 def test_a_cancel_while_nobody_knows_of_the_launch_leaves_nothing_that_could_begin(world, cut_pair):
     """The machine is full, so that what arrives waits there."""
-    gate = world.gate()
-    full = script_spec(gate.script())
-    full.resources.cpu_millis = 8000
-    first = cut_pair.near.submit(full)
-    cut_pair.near.wait_state(first, RUNNING)
+    gate, first = fill(world, cut_pair)
     ledger, spec = ledger_of(world)
     spec.resources.cpu_millis = 8000
     cut_pair.relay.mute()

@@ -10,7 +10,7 @@ import tempfile
 import pytest
 
 from harness.daemons import BIN
-from harness.wait import eventually
+from harness.restarts import lines_of_the_log, seen_across_restarts
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 MODULE = REPOSITORY / "clients" / "go"
@@ -246,7 +246,6 @@ fmt.Println(len(jobs))
 
 
 def test_a_restart_of_the_broker_costs_no_line_and_no_change(build, world, broker, agent, home):
-    first, second = world.gate(), world.gate()
     program = build("restart", program_of("""
 job, err := client.Submit(ctx, muster.Job{Script: os.Args[1]})
 if err != nil {
@@ -284,18 +283,5 @@ if err := job.Wait(ctx); err != nil {
 }
 fmt.Println(job.State(), at == len(states))
 """))
-    text = f"seq 1 500; {first.script()}; seq 501 1000; {second.script()}; seq 1001 1500"
-    with open(world.path("out"), "w") as out, open(world.path("err.log"), "w") as err:
-        process = subprocess.Popen([str(program), text], stdout=out, stderr=err, cwd=home,
-                                   env={**os.environ, **environment(world, broker)})
-    try:
-        seen = lambda: world.path("out").read_text().split()
-        for gate, count in ((first, 500), (second, 1000)):
-            eventually(lambda: len(seen()) >= count, f"{count} lines came")
-            broker.restart()
-            gate.open()
-        assert process.wait(RUN_TIMEOUT_S) == 0, world.path("err.log").read_text()
-    finally:
-        process.kill()
-        process.wait()
-    assert seen() == [*map(str, range(1, 1501)), "SUCCEEDED", "true"]
+    seen = seen_across_restarts(world, broker, [program], environment(world, broker), cwd=home)
+    assert seen == [*lines_of_the_log(), "SUCCEEDED", "true"]

@@ -9,7 +9,7 @@ import tempfile
 import pytest
 
 from harness.daemons import BIN
-from harness.wait import eventually
+from harness.restarts import lines_of_the_log, seen_across_restarts
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 # pip fetches a dozen packages.
@@ -151,7 +151,6 @@ for call in (lambda: client.submit("true", nodes=2), lambda: client.submit("true
 
 
 def test_a_restart_of_the_broker_costs_no_line_and_no_change(installed, world, broker, agent, api):
-    first, second = world.gate(), world.gate()
     world.path("home").mkdir()
     script = world.write("script.py", """
 import sys, threading, muster
@@ -168,21 +167,8 @@ assert states == [step.job_sequence for step in job.events()], states
 assert states == list(range(1, len(states) + 1)), states
 print(job.wait().state)
 """)
-    text = f"seq 1 500; {first.script()}; seq 501 1000; {second.script()}; seq 1001 1500"
-    with open(world.path("out"), "w") as out, open(world.path("err.log"), "w") as err:
-        process = subprocess.Popen([str(installed / "venv" / "bin" / "python"), str(script), text], stdout=out, stderr=err,
-                                   env={**os.environ, **environment(world, broker)})
-    try:
-        seen = lambda: world.path("out").read_text().split()
-        for gate, count in ((first, 500), (second, 1000)):
-            eventually(lambda: len(seen()) >= count, f"{count} lines came")
-            broker.restart()
-            gate.open()
-        assert process.wait(RUN_TIMEOUT_S) == 0, world.path("err.log").read_text()
-    finally:
-        process.kill()
-        process.wait()
-    assert seen() == [*map(str, range(1, 1501)), "SUCCEEDED"]
+    seen = seen_across_restarts(world, broker, [installed / "venv" / "bin" / "python", script], environment(world, broker))
+    assert seen == [*lines_of_the_log(), "SUCCEEDED"]
 
 
 def test_functions_bring_back_values_and_exceptions(python, agent):

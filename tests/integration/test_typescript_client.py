@@ -12,7 +12,7 @@ import tempfile
 import pytest
 
 from harness.daemons import BIN
-from harness.wait import eventually
+from harness.restarts import lines_of_the_log, seen_across_restarts
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 # npm fetches a hundred packages.
@@ -199,7 +199,6 @@ console.log([...new Set((await client.wait(jobs, { timeoutMs: 250_000 })).map((j
 
 
 def test_a_restart_of_the_broker_costs_no_line_and_no_change(compile, world, broker, agent, home):
-    first, second = world.gate(), world.gate()
     program = compile("restart", program_of("""
 const job = await client.submit(process.argv[2]);
 const watched = (async () => {
@@ -213,18 +212,5 @@ const all: number[] = [];
 for await (const step of job.events()) all.push(Number(step.jobSequence));
 console.log((await job.wait()).state, seen.join() === all.join() && all.every((sequence, at) => sequence === at + 1));
 """))
-    text = f"seq 1 500; {first.script()}; seq 501 1000; {second.script()}; seq 1001 1500"
-    with open(world.path("out"), "w") as out, open(world.path("err.log"), "w") as err:
-        process = subprocess.Popen(["/usr/bin/env", "node", str(program), text], stdout=out, stderr=err, cwd=home,
-                                   env={**os.environ, **environment(world, broker)})
-    try:
-        seen = lambda: world.path("out").read_text().split()
-        for gate, count in ((first, 500), (second, 1000)):
-            eventually(lambda: len(seen()) >= count, f"{count} lines came")
-            broker.restart()
-            gate.open()
-        assert process.wait(RUN_TIMEOUT_S) == 0, world.path("err.log").read_text()
-    finally:
-        process.kill()
-        process.wait()
-    assert seen() == [*map(str, range(1, 1501)), "SUCCEEDED", "true"]
+    seen = seen_across_restarts(world, broker, ["/usr/bin/env", "node", program], environment(world, broker), cwd=home)
+    assert seen == [*lines_of_the_log(), "SUCCEEDED", "true"]
