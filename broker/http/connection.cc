@@ -266,8 +266,8 @@ void Connection::Answer(int http_status, std::string_view content_type, std::str
                         std::string_view body, std::string_view cache) {
   if (state_ == State::kReading) ++service_.counts.requests;
   state_ = State::kAnswering;
-  const Head head = parser_ ? parser_->head() : Head{};
-  closes_ = closes_ || is_draining_ || !head.keeps_alive;
+  const Head* const head = parser_ ? &parser_->head() : nullptr;
+  closes_ = closes_ || is_draining_ || head == nullptr || !head->keeps_alive;
   out_ += HeadText({.http_status = http_status,
                     .content_type = content_type,
                     .headers = headers,
@@ -275,7 +275,7 @@ void Connection::Answer(int http_status, std::string_view content_type, std::str
                     .content_length = body.size(),
                     .keeps_alive = !closes_},
                    absl::Now());
-  if (head.method != "HEAD") out_ += body;
+  if (head == nullptr || head->method != "HEAD") out_ += body;
   is_complete_ = true;
   ++service_.counts.answers[std::min<size_t>(http_status / 100, Counts::kClasses - 1)];
   Await(kMaxSilence);
