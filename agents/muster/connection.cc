@@ -35,7 +35,7 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
   if (IsTokenText(token)) return token;
   return absl::InvalidArgumentError(ToAbsl(
       fmt::format("muster.token_file: {} has no whole token; make one at the remote broker by "
-                  "`muster tokens create` and write it there",
+                  "`muster token create` and write it there",
                   path)));
 }
 
@@ -55,7 +55,7 @@ class TokenOfFile final : public client::Credential {
     if (*token == refused) {
       return absl::UnauthenticatedError(ToAbsl(fmt::format(
           "the remote broker does not accept the token in {}: it was revoked or has expired; make "
-          "another one there by `muster tokens create`, and write it to that file",
+          "another one there by `muster token create`, and write it to that file",
           path_)));
     }
     const MutexLock lock(mutex_);

@@ -51,7 +51,7 @@ class World:
         """A broker that is not started yet."""
         state_dir = state_dir or self.path("broker")
         argv = [BIN / "muster-broker", "--state-dir", state_dir, *args]
-        argv += ["--config", self.write("broker.yaml", config or BROKER_CONFIG)]
+        argv += ["--config", self.write(f"{pathlib.Path(state_dir).name}.yaml", config or BROKER_CONFIG)]
         broker = Broker("broker", argv, state_dir, self.path("broker.log"), self._environment())
         self.daemons.append(broker)
         self.broker = self.broker or broker
