@@ -44,10 +44,18 @@ bool ChangeFeed::IsLive() const {
 }
 
 void ChangeFeed::Heard() {
+  told_loss_.clear();
   // A gap in the time may be a gap in the changes, too: the database of a broker was put back.
   if (std::exchange(is_first_, false) || !IsLive()) events_.begun();
   const MutexLock lock(mutex_);
   heard_ = hosts::SteadyNow();
+}
+
+void ChangeFeed::TellLoss(const absl::Status& why) {
+  std::string error(ToStd(why.message()));
+  if (error == told_loss_) return;
+  LogEvent(spdlog::level::warn, "feed_lost", {{"error", error}});
+  told_loss_ = std::move(error);
 }
 
 bool ChangeFeed::WaitOrStop(absl::Duration wait) {
@@ -78,8 +86,7 @@ void ChangeFeed::Follow() {
     if (!change.ok()) {
       if (absl::IsDeadlineExceeded(change.status())) return;
       after_.reset();
-      LogEvent(spdlog::level::warn, "feed_lost",
-               {{"error", std::string(ToStd(change.status().message()))}});
+      TellLoss(change.status());
       WaitOrStop(kPause);
       return;
     }

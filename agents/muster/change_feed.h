@@ -38,6 +38,8 @@ class ChangeFeed {
   // Follows one stream to its end.
   void Follow();
   void Heard();
+  // Logs why the stream ended, once until another one begins or ends otherwise.
+  void TellLoss(const absl::Status& why);
   bool WaitOrStop(absl::Duration wait);
 
   const std::string filter_;
@@ -52,6 +54,7 @@ class ChangeFeed {
   // The feed's thread's own.
   std::optional<uint64_t> after_;  // where the next stream begins
   bool is_first_ = true;           // nothing of the present stream was heard
+  std::string told_loss_;          // the error in the log; empty: the feed was heard since
   std::thread thread_;
 };
 

@@ -94,7 +94,7 @@ def test_a_job_crosses_a_network_by_tls_and_token(world, api, far):
 
 
 def test_a_token_that_was_revoked_is_replaced_in_its_file(world, api, far):
-    bridge(world, far, far.token("first")).start()
+    agent = bridge(world, far, far.token("first")).start()
     gate = world.gate()
     running = api.submit(script_spec(gate.script()))
     api.wait_state(running, RUNNING)
@@ -107,6 +107,7 @@ def test_a_token_that_was_revoked_is_replaced_in_its_file(world, api, far):
     write_token(world, far.token("second"))
     assert [api.wait_end(job).state for job in (running, waiting)] == [SUCCEEDED, SUCCEEDED]
     assert len(far.jobs()) == 2 and len(api.get(running).runs) == 1
+    assert agent.log().count("feed_lost") <= 2  # as the connection is cut, and as the token is refused
 
 
 def test_a_broker_whose_certificate_is_of_another_ca_is_not_believed(world, api, far):
