@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <memory>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/muster/call_all.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 
@@ -27,6 +27,10 @@ std::string_view EndingOf(v1::LogStream stream) {
 bool IsNothingYet(const absl::Status& status) {
   const auto info = contract::GetErrorInfo(status);
   return info.has_value() && (info->reason() == "NO_SUCH_RUN" || info->reason() == "NO_SUCH_RANK");
+}
+
+absl::Status IsNoLog(std::string_view path) {
+  return absl::NotFoundError(ToAbsl(fmt::format("\"{}\" is no log", path)));
 }
 
 hosts::FileInfo InfoOf(const v1::ListLogsResponse& logs, const LogName& name) {
@@ -75,20 +79,34 @@ absl::StatusOr<v1::ListLogsResponse> LogHost::ListLogs(const std::string& run_ke
   return logs;
 }
 
-std::vector<absl::StatusOr<hosts::FileInfo>> LogHost::StatMany(
+std::map<std::string, absl::StatusOr<v1::ListLogsResponse>> LogHost::ListLogsOf(
     const std::vector<std::string>& paths) {
   std::map<std::string, absl::StatusOr<v1::ListLogsResponse>> by_run;
+  for (const std::string& path : paths) {
+    if (const auto name = LogName::Parse(path))
+      by_run.emplace(name->run_key, absl::UnknownError("not asked yet"));
+  }
+  std::vector<decltype(by_run)::value_type*> runs;
+  runs.reserve(by_run.size());
+  for (auto& run : by_run) runs.push_back(&run);
+  CallAll(runs.size(), [&](size_t i) { runs[i]->second = ListLogs(runs[i]->first); });
+  return by_run;
+}
+
+std::vector<absl::StatusOr<hosts::FileInfo>> LogHost::StatMany(
+    const std::vector<std::string>& paths) {
+  const auto by_run = ListLogsOf(paths);
   std::vector<absl::StatusOr<hosts::FileInfo>> infos;
+  infos.reserve(paths.size());
   for (const std::string& path : paths) {
     const std::optional<LogName> name = LogName::Parse(path);
     if (!name) {
-      infos.push_back(absl::NotFoundError(ToAbsl(fmt::format("\"{}\" is no log", path))));
+      infos.push_back(IsNoLog(path));
       continue;
     }
-    auto logs = by_run.find(name->run_key);
-    if (logs == by_run.end()) logs = by_run.emplace(name->run_key, ListLogs(name->run_key)).first;
-    infos.push_back(logs->second.ok() ? InfoOf(*logs->second, *name)
-                                      : absl::StatusOr<hosts::FileInfo>(logs->second.status()));
+    const absl::StatusOr<v1::ListLogsResponse>& logs = by_run.at(name->run_key);
+    infos.push_back(logs.ok() ? InfoOf(*logs, *name)
+                              : absl::StatusOr<hosts::FileInfo>(logs.status()));
   }
   return infos;
 }
@@ -100,7 +118,7 @@ absl::StatusOr<hosts::FileInfo> LogHost::Stat(std::string_view path) {
 absl::StatusOr<std::string> LogHost::ReadFileRange(std::string_view path, uint64_t offset,
                                                    size_t max_bytes) {
   const std::optional<LogName> name = LogName::Parse(path);
-  if (!name) return absl::NotFoundError(ToAbsl(fmt::format("\"{}\" is no log", path)));
+  if (!name) return IsNoLog(path);
   const absl::StatusOr<JobOfRun> job = find_job_(name->run_key);
   if (!job.ok()) return job.status();
   v1::ReadLogRequest request;
@@ -134,10 +152,11 @@ absl::StatusOr<std::string> LogHost::ReadFile(std::string_view path, size_t max_
 
 std::vector<absl::StatusOr<std::string>> LogHost::ReadMany(
     const std::vector<hosts::FilePart>& parts) {
-  std::vector<absl::StatusOr<std::string>> contents;
-  contents.reserve(parts.size());
-  for (const hosts::FilePart& part : parts)
-    contents.push_back(ReadFileRange(part.path, part.offset, part.max_bytes));
+  std::vector<absl::StatusOr<std::string>> contents(parts.size(),
+                                                    absl::UnknownError("not read yet"));
+  CallAll(parts.size(), [&](size_t i) {
+    contents[i] = ReadFileRange(parts[i].path, parts[i].offset, parts[i].max_bytes);
+  });
   return contents;
 }
 

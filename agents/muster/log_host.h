@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,6 +73,9 @@ class LogHost final : public hosts::Host {
   // The logs that the broker has of the run. A job without a run has none. UNAVAILABLE: the run has
   // ended, and the broker waits for more of them.
   absl::StatusOr<v1::ListLogsResponse> ListLogs(const std::string& run_key);
+  // The same for each run of which a path names a log.
+  std::map<std::string, absl::StatusOr<v1::ListLogsResponse>> ListLogsOf(
+      const std::vector<std::string>& paths);
 
   Connection& connection_;
   const FindJob find_job_;
