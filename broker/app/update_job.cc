@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "broker/app/arguments.h"
@@ -24,6 +26,20 @@ namespace {
 
 // A client gets the error after this many attempts, each lost to another change of the job.
 constexpr int kMaxAttempts = 10;
+// The agent of another broker knows its jobs by these (docs/federation.md): with others, the run
+// would be taken for lost, or for another one.
+constexpr std::array<std::string_view, 3> kLabelsOfAgents = {"muster.run", "muster.cluster",
+                                                             "muster.user"};
+
+absl::Status CheckLabel(std::string_view field, std::string_view key) {
+  if (std::find(kLabelsOfAgents.begin(), kLabelsOfAgents.end(), key) == kLabelsOfAgents.end())
+    return absl::OkStatus();
+  return contract::BadField(
+      std::string(field),
+      fmt::format("{} is a label by which the agent of another broker knows its jobs; leave it as "
+                  "it is, and use a label of another name",
+                  contract::Quoted(key)));
+}
 
 absl::Status CheckRequest(const v1::UpdateJobRequest& request) {
   if (request.job_id() == 0) return contract::BadField("job_id", "0 is no job; numbers begin at 1");
@@ -32,7 +48,14 @@ absl::Status CheckRequest(const v1::UpdateJobRequest& request) {
                               "is absent, and so are set_labels and remove_labels; say what to "
                               "change");
   }
+  for (const auto& [key, value] : request.set_labels()) {
+    if (absl::Status good = CheckLabel(fmt::format("set_labels[{}]", contract::Quoted(key)), key);
+        !good.ok())
+      return good;
+  }
   for (int i = 0; i < request.remove_labels_size(); ++i) {
+    absl::Status good = CheckLabel(fmt::format("remove_labels[{}]", i), request.remove_labels(i));
+    if (!good.ok()) return good;
     if (!request.set_labels().contains(request.remove_labels(i))) continue;
     return contract::BadField(fmt::format("remove_labels[{}]", i),
                               fmt::format("{} is in set_labels, too; name it in one of them",

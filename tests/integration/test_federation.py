@@ -6,7 +6,7 @@ import pytest
 from muster.v1 import (cluster_pb2, clusters_service_pb2, identity_service_pb2, identity_service_pb2_grpc, job_pb2,
                        jobs_service_pb2, projects_service_pb2, projects_service_pb2_grpc, signal_jobs_pb2)
 
-from harness.api import CALL_TIMEOUT_S, CANCELED, FAILED, RUNNING, SUCCEEDED, script_spec
+from harness.api import CALL_TIMEOUT_S, CANCELED, FAILED, RUNNING, SUCCEEDED, bad_fields, script_spec
 from harness.cutting_relay import CuttingRelay
 from harness.wait import eventually
 
@@ -159,6 +159,19 @@ def fill(world, pair):
     first = pair.near.submit(full)
     pair.near.wait_state(first, RUNNING)
     return gate, first
+
+
+@pytest.mark.parametrize("edit", [{"set_labels": {"muster.run": "x-1-1"}}, {"remove_labels": ["muster.cluster"]}])
+def test_the_labels_by_which_an_agent_knows_its_jobs_cannot_be_edited(world, pair, edit):
+    gate = world.gate()
+    job = pair.near.submit(script_spec(gate.script()))
+    pair.near.wait_state(job, RUNNING)
+    [there] = pair.jobs_there()
+    with pytest.raises(grpc.RpcError) as refused:
+        pair.last.jobs.UpdateJob(jobs_service_pb2.UpdateJobRequest(job_id=there.id, **edit), timeout=CALL_TIMEOUT_S)
+    assert list(bad_fields(refused.value)) == ['set_labels["muster.run"]' if "set_labels" in edit else "remove_labels[0]"]
+    gate.open()
+    assert pair.near.wait_end(job).state == SUCCEEDED
 
 
 def test_a_held_job_waits_there_until_it_is_released(world, pair):
