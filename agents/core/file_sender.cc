@@ -74,7 +74,7 @@ class Walk {
     return absl::OkStatus();
   }
 
-  // One file that cannot be read is no reason to send none of the others; a host that is away is.
+  // A file that cannot be read keeps none of the others from being sent; a host that is away does.
   absl::Status LeaveOut(const std::string& path, const absl::Status& error) {
     if (absl::IsUnavailable(error)) return error;
     return LeaveOut(path, v1::FILE_LEFT_OUT_CODE_UNREADABLE, ToStd(error.message()));

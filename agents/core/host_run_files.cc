@@ -40,7 +40,7 @@ constexpr size_t kMaxFilesAtOnce = 256;
 constexpr size_t kMaxNameBytesAtOnce = 256 << 10;
 // Room for the frame of a part and for error messages.
 constexpr size_t kFrameBytes = 8 << 10;
-// An answer that came within the one may be larger the next time, one that took the other smaller.
+// After an answer within kQuick the next one may be larger, after one that took kSlow, smaller.
 constexpr std::chrono::seconds kQuick{1};
 constexpr std::chrono::seconds kSlow{5};
 // Bytes of a host's answer that a message quotes.

@@ -1,6 +1,6 @@
-// Runs of which the broker has the end and the logs, and those that it does not want: the backend
-// cleans up after them. The journal keeps them until it has, and until their usage is told or given
-// up.
+// Has the backend clean up after runs of which the broker has the end and the logs, and after those
+// that it does not want. The journal keeps them until it has, and until their usage is told or
+// given up.
 #include <utility>
 
 #include "agents/core/run_table.h"

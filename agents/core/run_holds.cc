@@ -1,4 +1,4 @@
-// Runs that the broker holds back, or lets go on: told to the cluster while they wait there.
+// Tells the cluster about runs that the broker holds back, or lets go on, while they wait there.
 #include <fmt/core.h>
 
 #include <utility>

@@ -1,5 +1,5 @@
-// Runs of which nobody knows whether their cluster has them: looked up until that is clear, and
-// fenced if they are to end.
+// Looks up runs of which nobody knows whether their cluster has them, until that is clear, and
+// fences them if they are to end.
 #include <algorithm>
 #include <utility>
 

@@ -33,9 +33,9 @@ constexpr int kNoRoom = 66;
 // Parts that are left go after an hour; whoever fills one is ended long before.
 
 // Trees and copies are synced before they get their names: a host that loses its power could
-// otherwise come back with the name and with empty files, and both are taken for whole then, a copy
-// by the run that waits for its start. The whole file system is: thousands of files one by one
-// would take a commit of its journal each.
+// otherwise come back with the name and with empty files, and both would then be taken for whole, a
+// copy even by the run that waits for its start. The whole file system is synced, because thousands
+// of files one by one would each take a commit of its journal.
 
 // $1 is a directory, $2 the KiB that must be free there. If df does not tell, they count as free.
 constexpr char kHasRoom[] = R"sh(
@@ -77,7 +77,7 @@ has_room "${1%/*}" "$3" || { rm -f "$1"; exit 66; }
 truncate -s "$2" "$1" && cat >>"$1" || { rm -f "$1"; exit 1; }
 )sh";
 
-// $1 the archive, $2 its SHA-256, $3 the tree, $4 how many trees stay, $5 the KiB that are to be
+// $1 is the archive, $2 its SHA-256, $3 the tree, $4 how many trees stay, $5 the KiB that are to be
 // free.
 constexpr char kUnpackScript[] = R"sh(
 export LC_ALL=C

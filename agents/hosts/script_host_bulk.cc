@@ -1,4 +1,5 @@
-// ScriptHost's calls for many runs at once: one process of the host's, or none, is for all of them.
+// Makes ScriptHost's calls for many runs at once: one process of the host's, or none, serves all of
+// them.
 #include <map>
 #include <set>
 
@@ -48,7 +49,8 @@ std::string ForAll(std::string_view program, const std::vector<std::string>& pat
 
 }  // namespace
 
-// The shell's own printf writes the files, and one chmod is for all: no process for each of them.
+// The shell's own printf writes the files, and one chmod serves all, so that no file costs a
+// process.
 absl::Status ScriptHost::WriteInPlace(const std::vector<NewFile>& files) {
   std::map<std::string_view, int> uses;
   for (const NewFile& file : files) {

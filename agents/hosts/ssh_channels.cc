@@ -317,8 +317,8 @@ absl::Duration SshChannels::NextTime() const {
   return next;
 }
 
-// Nothing is read while a packet is sent in part: sshd takes what it is sent whatever it has to
-// say.
+// Nothing is read while a packet is sent in part: sshd takes what it is sent, even while it has
+// something to say.
 short SshChannels::poll_events() const { return sender_ != 0 ? POLLOUT : POLLIN; }
 
 }  // namespace muster::hosts

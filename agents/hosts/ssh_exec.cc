@@ -21,7 +21,7 @@ constexpr int kMaxReadsInTurn = 16;
 // sshd looks at a command's outputs each time that it looks at its connection. So when it has
 // answered twice without a byte of the command's, all that the command wrote has come.
 constexpr int kQuietRoundTrips = 2;
-// Output that a process left behind goes on writing is not waited for: sockets hold less than so
+// Output that a left-behind process goes on writing is not waited for: sockets hold less than so
 // many of sshd's reads.
 constexpr int kMaxRoundTrips = 64;
 

@@ -175,8 +175,8 @@ absl::StatusOr<std::unique_ptr<SshSession>> SshLink::OpenAny() {
   for (const LoginHost& host : config_.hosts) {
     absl::StatusOr<std::unique_ptr<SshSession>> session =
         SshSession::Open(config_, *host_keys, host, stop_.fd());
-    // A host that was reached and does not suit us is for the operator to look at; the next one
-    // would only hide it.
+    // The operator must look at a host that was reached and does not suit us; the next host would
+    // only hide the problem.
     if (session.ok() || !absl::IsUnavailable(session.status())) return session;
     errors += (errors.empty() ? "" : "; ") + MessageOf(session.status());
   }

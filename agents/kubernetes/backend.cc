@@ -19,8 +19,8 @@
 namespace muster::kubernetes {
 namespace {
 
-// For what the server has and the first lists of the watches, together: the agent hears nothing
-// meanwhile.
+// The server's groups and the first lists of the watches have this time together, because the agent
+// hears nothing meanwhile.
 constexpr absl::Duration kFirstListPatience = kLearnPatience;
 
 // Pods that another scheduler starts together wait for that scheduler, and not here.

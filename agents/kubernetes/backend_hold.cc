@@ -1,5 +1,5 @@
-// Holds and releases of runs: the latest wish is noted, and looks at the run make its Job so. A
-// look changes or deletes a Job by TryChange.
+// Holds and releases runs: the latest wish is noted, and the looks at the run make its Job follow
+// it. A look changes or deletes a Job by TryChange.
 #include <functional>
 #include <utility>
 

@@ -28,7 +28,8 @@ using agents::LookupOutcome;
 
 namespace {
 
-// For the tree of what a job brings along, while people wait for what is thought of the job.
+// The tree of what a job brings along may take this time, while people wait for the answer about
+// the job.
 constexpr absl::Duration kAnswerPatience = absl::Seconds(2);
 
 absl::Status CheckNamespace(const v1::JobSpec& spec, const KubernetesConfig& config) {
@@ -220,8 +221,8 @@ void KubernetesBackend::WakeStarter() {
 }
 
 void KubernetesBackend::StartReady(const std::string& only) {
-  // The namespaces in which the server, or a service that it asks, lets no run go: others would
-  // wait as long for the same answer.
+  // Holds the namespaces in which the server, or a service that it asks, lets no run go: others
+  // would wait as long for the same answer.
   std::set<std::string> troubled;
   for (const StartQueue::AssignmentPtr& run : queue_.TakeReady(only)) {
     const std::string& run_key = run->run_key();

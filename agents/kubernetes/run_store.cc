@@ -31,7 +31,7 @@ void NoteLaunch(const std::optional<JobObject>& known, absl::Time now, JobObject
       (is_known ? known->launch_complete_since : std::nullopt).value_or(now);
 }
 
-// Finds the Event that tells least: the oldest but for the first of each reason, which says since
+// Finds the Event that tells least: the oldest, except the first of each reason, which says since
 // when. If only such are left, it is the oldest.
 std::vector<EventObject>::iterator FindNeedless(std::vector<EventObject>& events) {
   const auto needless = std::find_if(events.begin(), events.end(), [&](const EventObject& event) {
@@ -114,8 +114,8 @@ ObjectSink* RunStore::events() { return events_.get(); }
 
 void RunStore::TakeAll(std::vector<JobObject> jobs) {
   const MutexLock lock(mutex_);
-  // Also what is older than what is known: a server that was restored from a backup has gone back,
-  // and an answer that came while the list was made is told again by the watch.
+  // Older news counts, too: a server that was restored from a backup has gone back, and the watch
+  // repeats an answer that came while the list was made.
   std::set<std::string> listed;
   for (JobObject& job : jobs) {
     listed.insert(job.name.run_key);

@@ -14,16 +14,17 @@
 namespace muster::kubernetes {
 namespace {
 
-// Kinds of runs that find no room before a call ends: each is a search over all nodes.
+// A call ends after this many kinds of runs have found no room, because each costs a search over
+// all nodes.
 constexpr size_t kMaxMisfits = 512;
 // A run that was let go counts for more than its pods have during this time: the scheduler has
 // found nodes for them by then, or they wait in the cluster and hold nothing.
 constexpr absl::Duration kStartingCounts = absl::Minutes(1);
-// The time that a run whose pods are on their nodes counts for more than is seen on the nodes: the
-// watches of one server are moments apart.
+// A run whose pods are on their nodes counts for more than is seen on the nodes for this long,
+// because the watches of one server are moments apart.
 constexpr absl::Duration kPlacedCounts = absl::Seconds(10);
-// Pauses before a run that could not be let go is tried again: a server that is back is noticed
-// soon, and one that refuses for hours is asked about each run only now and then.
+// A run that could not be let go is tried again after these pauses: a server that is back is
+// noticed soon, and one that refuses for hours is asked about each run only now and then.
 constexpr absl::Duration kFirstPause = absl::Seconds(1);
 constexpr absl::Duration kLongestPause = absl::Seconds(30);
 // A launch under way keeps room from those behind it for this long: its few calls take a fraction
@@ -35,8 +36,8 @@ constexpr absl::Duration kLaunchCounts = absl::Seconds(10);
 // smaller ones without an end.
 constexpr absl::Duration kMayBePassed = absl::Minutes(1);
 
-// Returns the part of a run that decides whether it fits; runs that are alike in it need not be
-// asked about twice.
+// Returns the part of a run that decides whether it fits; runs with the same part are asked about
+// once.
 std::string ShapeOf(const agent::v1::Assignment& run) {
   agent::v1::Assignment shape;
   v1::JobSpec& spec = *shape.mutable_spec();

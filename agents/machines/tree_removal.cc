@@ -124,8 +124,8 @@ class Remover {
     }
   }
 
-  // Returns a descriptor of a directory on the mount, only to be looked at. Its owner, who is who
-  // asks, may have closed it, as caches of packages are: it is opened to him.
+  // Returns a descriptor of a directory on the mount, only to be looked at. Its owner, who is the
+  // caller, may have closed it, as package caches are, so it is opened for the owner.
   hosts::Fd Grasp(int parent, const std::string& name) {
     hosts::Fd found(openat(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!found.valid()) {

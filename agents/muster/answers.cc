@@ -20,7 +20,7 @@ using agents::LaunchOutcome;
 
 // The pause before a launch that the remote broker did not take, unless it says another one.
 constexpr absl::Duration kRetry = absl::Seconds(5);
-// The same where only an operator can help.
+// This is the pause where only an operator can help.
 constexpr absl::Duration kRetryRefused = absl::Seconds(30);
 
 std::string WordsOf(const absl::Status& error) { return std::string(ToStd(error.message())); }
@@ -33,8 +33,8 @@ LaunchOutcome Deferred(const absl::Status& error, absl::Duration after) {
   return outcome;
 }
 
-// True if the remote broker refuses the agent's account or project, or keeps a job of the run that
-// it does not show as one: no job is at fault, and people can mend it.
+// Returns whether the remote broker refuses the agent's account or project, or has a job of the run
+// that it does not show as one. Then the job is not at fault, and people can fix the cause.
 bool IsOfTheAccount(const absl::Status& error) {
   if (absl::IsUnauthenticated(error) || absl::IsPermissionDenied(error)) return true;
   if (absl::IsAlreadyExists(error)) return true;

@@ -9,19 +9,20 @@
 
 namespace muster::remote {
 
-// The remote broker, or this agent, as evidence; the agent's core dates it.
+// Returns evidence from the remote broker, or from this agent; the agent's core adds the time.
 v1::Evidence ByBroker(std::string detail);
 v1::Evidence ByAgent(std::string detail);
 
 agents::LaunchOutcome Launched(uint64_t job_id, std::string detail);
-// The outcome of a submission that failed. ALREADY_EXISTS is the caller's: the job is there.
+// Returns the outcome of a submission that failed. The caller handles ALREADY_EXISTS: the job
+// exists.
 agents::LaunchOutcome NotSubmitted(const absl::Status& error);
-// The outcome of a launch whose files could not be sent: nothing was submitted.
+// Returns the outcome of a launch whose files could not be sent: nothing was submitted.
 agents::LaunchOutcome NotBrought(const absl::Status& error);
-// The job cannot be expressed for another broker.
+// Returns the outcome of a job that cannot be expressed for another broker.
 agents::LaunchOutcome NotExpressible(const absl::Status& error);
 
-// The proof that a job there is, or why it is none.
+// Returns the proof that a job there gives, or why it gives none.
 agents::FenceOutcome FenceBy(const v1::Job& job);
 
 }  // namespace muster::remote

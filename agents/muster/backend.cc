@@ -22,7 +22,8 @@ using agents::LaunchOutcome;
 using agents::LookupOutcome;
 using agents::RunHandle;
 
-// A change wakes the agent before: this is for what the feed leaves out, and while there is none.
+// A change wakes the agent earlier. This interval covers the changes that the feed leaves out, and
+// times without a feed.
 constexpr absl::Duration kObserveInterval = absl::Seconds(2);
 
 }  // namespace
@@ -110,7 +111,8 @@ LaunchOutcome RemoteBackend::LaunchOne(const agent::v1::Assignment& run) {
                                 answer->job_id()));
   }
   if (!absl::IsAlreadyExists(answer.status())) return NotSubmitted(answer.status());
-  // Another spec had the request: an agent of another version launched the run, or it was fenced.
+  // Another spec used the request id: an agent of another version launched the run, or it was
+  // fenced.
   const absl::StatusOr<std::optional<v1::Job>> job = Find(run.run_key());
   if (job.ok() && job->has_value())
     return Launched((*job)->id(), fmt::format("the remote broker has it as job {}", (*job)->id()));
@@ -121,7 +123,8 @@ absl::StatusOr<std::optional<v1::Job>> RemoteBackend::Find(const std::string& ru
   absl::StatusOr<std::vector<v1::Job>> jobs = connection_->List(FilterOfRun(run_key));
   if (!jobs.ok()) return jobs.status();
   if (jobs->empty()) return std::nullopt;
-  // People who may change labels can give that of a run to other jobs: the first one had it first.
+  // People who may change labels can give a run's label to other jobs. The job with the lowest
+  // number is the run's.
   auto first = std::min_element(jobs->begin(), jobs->end(),
                                 [](const v1::Job& a, const v1::Job& b) { return a.id() < b.id(); });
   book_.Add(run_key, first->id());
@@ -151,8 +154,8 @@ LookupOutcome RemoteBackend::Lookup(const RunHandle& run) {
   return outcome;
 }
 
-// A request that has been taken is never taken again: a job that is held and canceled stands in the
-// place of the one that may come late, which then finds it.
+// The remote broker takes a request id only once. So a held and canceled job uses up the id, and a
+// launch that comes late finds that job.
 FenceOutcome RemoteBackend::Fence(const RunHandle& run) {
   using Kind = FenceOutcome::Kind;
   const auto not_yet = [](const absl::Status& error) {
@@ -164,7 +167,7 @@ FenceOutcome RemoteBackend::Fence(const RunHandle& run) {
   if (run.assignment == nullptr)
     return {Kind::kNotYet, ByAgent("the agent does not know the job of the run any more")};
   v1::SubmitJobRequest request = RequestFor(config_, *run.assignment);
-  // The files need not be there, and a spec without them keeps the same name.
+  // The files need not exist for that, and a spec without them has the same request id.
   request.mutable_spec()->clear_uploads();
   request.set_held(true);
   const absl::StatusOr<v1::SubmitJobResponse> answer =
@@ -205,8 +208,8 @@ std::vector<absl::Status> RemoteBackend::Change(const std::vector<RunHandle>& ru
   return answers;
 }
 
-// By filter: jobs for which the change is not possible any more are left as they are. One that
-// changes at that moment is left for a repeat.
+// The change goes by filter, so that jobs for which it is no longer possible stay as they are. A
+// job that changes at that moment is left for a repeat.
 absl::Status RemoteBackend::Ask(Wish wish, const std::vector<uint64_t>& ids) {
   const auto fill = [&](auto request) {
     request.set_filter(FilterOfJobs(config_.cluster, ids));

@@ -31,8 +31,8 @@ class RemoteBackend final : public agents::Backend {
   absl::StatusOr<v1::ClusterDetails> Describe(bool with_jobs) override;
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
 
-  // The remote broker's clusters start runs without this agent, and a cancel is asked for again:
-  // nothing keeps runs from beginning meanwhile.
+  // The remote broker's clusters start runs without this agent, and the agent repeats its cancels:
+  // nothing prevents runs from beginning while it is away.
   absl::Status Adopt(const std::vector<agents::RunHandle>& runs) override;
   std::vector<agents::LaunchOutcome> Launch(const agents::Assignments& runs) override;
   agents::LookupOutcome Lookup(const agents::RunHandle& run) override;
@@ -41,7 +41,7 @@ class RemoteBackend final : public agents::Backend {
   std::vector<absl::Status> Hold(const std::vector<agents::RunHandle>& runs, bool held) override;
   agents::FenceOutcome Fence(const agents::RunHandle& run) override;
   agents::RunOutput OpenLogs(const agents::RunHandle& run) override;
-  // The jobs stay in the remote broker's history, as its operator has it.
+  // The jobs stay in the remote broker's history for as long as its operator keeps jobs.
   std::vector<absl::Status> Forget(const std::vector<agents::RunHandle>& runs) override;
 
   agents::Capabilities capabilities() override;
@@ -57,9 +57,10 @@ class RemoteBackend final : public agents::Backend {
 
   agents::LaunchOutcome LaunchOne(const agent::v1::Assignment& run);
   absl::Status BringFiles(const v1::JobSpec& spec, std::optional<agents::LaunchOutcome>* refusal);
-  // The job of a run with its latest run; nothing: the remote broker has none.
+  // Returns the job of a run with its latest run, or nothing if the remote broker has no such job.
   absl::StatusOr<std::optional<v1::Job>> Find(const std::string& run_key);
-  // The number of a run's job, asked for if nobody knows it; 0: there is none.
+  // Returns the number of a run's job, and asks the remote broker if it is not known; 0: there is
+  // none.
   absl::StatusOr<uint64_t> FindId(const agents::RunHandle& run);
   absl::StatusOr<LogHost::JobOfRun> FindLogs(const std::string& run_key);
   std::vector<absl::Status> Change(const std::vector<agents::RunHandle>& runs, Wish wish);

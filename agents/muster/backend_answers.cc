@@ -1,4 +1,4 @@
-// The answers of the backend to questions of people.
+// Answers the questions of people for the backend.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,7 +18,7 @@ namespace {
 // Bounds the time of one answer, beside that of each call.
 constexpr size_t kMaxDescribed = 32;
 
-// A job that only asks whether it would be accepted.
+// Returns a job that only asks whether it would be accepted.
 v1::SubmitJobRequest Trial(const RemoteConfig& config) {
   v1::JobSpec spec;
   spec.mutable_command()->mutable_argv()->add_args("true");
@@ -34,7 +34,7 @@ v1::ClusterCheck Refused(const std::string& words) {
                              "change the job as it says, or choose another cluster");
 }
 
-// Makes a plan of the first of the remote broker's, and names the clusters of the others.
+// Turns the first of the remote broker's plans into a plan, and names the clusters of the others.
 v1::JobPlan PlanHere(const v1::PlanJobResponse& plans) {
   v1::JobPlan plan = plans.plans(0);
   std::vector<std::string> others;
@@ -111,7 +111,7 @@ absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const s
   }
   v1::PlanJobRequest request;
   *request.mutable_spec() = SpecThere(config_, spec, user);
-  // The files are sent with the launch, and are not there yet.
+  // The launch sends the files, so they are not there yet.
   request.mutable_spec()->clear_uploads();
   const absl::StatusOr<v1::PlanJobResponse> plans = connection_->For("PlanJob").PlanJob(request);
   if (plans.ok() && !plans->plans().empty()) return PlanHere(*plans);

@@ -1,4 +1,4 @@
-// The looks of the backend at runs.
+// Observes runs for the backend.
 #include <fmt/format.h>
 
 #include <map>
@@ -19,8 +19,8 @@ namespace {
 using agents::Observation;
 using agents::RunHandle;
 
-// A job that the remote broker lacks for so long is gone: its database was put back, or its history
-// cut.
+// A job that the remote broker lacks for this long is gone: its database was restored, or its
+// history was cut.
 constexpr absl::Duration kAbsenceGrace = absl::Minutes(1);
 // The use of a run is told soon after its end, or never.
 constexpr absl::Duration kUsagePatience = absl::Seconds(30);
@@ -53,7 +53,8 @@ absl::Status RemoteBackend::Refresh(const std::vector<uint64_t>& jobs) {
     const absl::Duration now = hosts::SteadyNow();
     if (!found.ok()) {
       for (const uint64_t id : ids) book_.Mark(id);
-      // A broker that does not answer once is not asked for each hundred.
+      // If the broker does not answer once, the look ends, instead of asking for each further
+      // hundred.
       for (size_t i = begin + ids.size(); i < due.size(); ++i) book_.Mark(due[i]);
       return found.status();
     }
@@ -96,7 +97,7 @@ std::optional<Observation> RemoteBackend::See(const RunHandle& run, uint64_t job
   }
   if (seen.job == nullptr) return std::nullopt;
   if (seen.awaits_output) return HeldBack(run, *seen.job);
-  // An end is the end whoever answers now; another state is an old one.
+  // An end stays an end, even if nobody answers now; any other state is old.
   if (!is_live && !contract::IsTerminal(seen.job->state())) return std::nullopt;
   return ObservationOf(run, *seen.job);
 }

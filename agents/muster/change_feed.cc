@@ -12,9 +12,10 @@ namespace muster::remote {
 namespace {
 
 // The broker says each 15 s that nothing has changed. A stream that is silent for longer may be
-// dead, and what it has told may be old.
+// dead, and its last news may be old.
 constexpr absl::Duration kSilence = absl::Seconds(20);
-// The pause after a stream that ended badly; the client has waited and tried for long before.
+// The feed pauses this long after a stream that ended badly; before that, the client has tried for
+// long.
 constexpr absl::Duration kPause = absl::Seconds(5);
 
 }  // namespace
@@ -45,7 +46,7 @@ bool ChangeFeed::IsLive() const {
 
 void ChangeFeed::Heard() {
   told_loss_.clear();
-  // A gap in the time may be a gap in the changes, too: the database of a broker was put back.
+  // A gap in time may be a gap in the changes, too, if the database of a broker was restored.
   if (std::exchange(is_first_, false) || !IsLive()) events_.begun();
   const MutexLock lock(mutex_);
   heard_ = hosts::SteadyNow();

@@ -30,7 +30,7 @@ class ChangeFeed {
 
   // Begins to follow; once.
   void Start();
-  // Returns whether all changes up to a moment ago have been told.
+  // Returns whether the feed has reported all changes up to a moment ago.
   bool IsLive() const;
 
  private:

@@ -39,7 +39,7 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
                   path)));
 }
 
-// The token of a file, which an operator may replace while the agent runs.
+// Has the token of a file, which an operator may replace while the agent runs.
 class TokenOfFile final : public client::Credential {
  public:
   TokenOfFile(std::string path, std::string token)

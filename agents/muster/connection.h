@@ -1,4 +1,4 @@
-// The calls to the remote broker, counted by name for people.
+// Makes the calls to the remote broker, and counts them by name for people.
 #ifndef MUSTER_AGENTS_MUSTER_CONNECTION_H_
 #define MUSTER_AGENTS_MUSTER_CONNECTION_H_
 
@@ -35,9 +35,9 @@ class Connection {
     return calls_;
   }
 
-  // The jobs that the filter takes, with their latest runs.
+  // Returns the jobs that match the filter, with their latest runs.
   absl::StatusOr<std::vector<v1::Job>> List(const std::string& filter);
-  // All clusters of the broker.
+  // Returns all clusters of the broker.
   absl::StatusOr<std::vector<v1::Cluster>> Clusters();
 
  private:

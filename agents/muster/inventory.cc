@@ -39,7 +39,7 @@ void AddPools(const v1::Cluster& cluster, v1::Inventory* inventory) {
   }
 }
 
-// Some cluster there runs the image, or the job without one: the remote broker finds it.
+// The remote broker finds a cluster that runs the image, or the job without one.
 v1::ImageSupport ImagesOf(const std::vector<const v1::Cluster*>& clusters) {
   bool is_required = !clusters.empty(), runs_none = true;
   for (const v1::Cluster* cluster : clusters) {

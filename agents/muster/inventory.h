@@ -1,4 +1,4 @@
-// The clusters of the remote broker as the pools of one cluster. Pure; any thread.
+// Turns the clusters of the remote broker into the pools of one cluster. Pure; any thread.
 #ifndef MUSTER_AGENTS_MUSTER_INVENTORY_H_
 #define MUSTER_AGENTS_MUSTER_INVENTORY_H_
 
@@ -14,15 +14,15 @@ namespace muster::remote {
 // Returns whether jobs may go to the remote broker's cluster of that name.
 bool IsUsed(const RemoteConfig& config, const std::string& cluster);
 
-// `clusters`: all that the remote broker has. The time of it is the caller's.
+// `clusters` are all clusters of the remote broker. The caller sets the inventory's time.
 v1::Inventory InventoryOf(const RemoteConfig& config, const v1::WhoAmIResponse& who,
                           const std::vector<v1::Cluster>& clusters);
 
-// Adds what the agent of one of them tells.
+// Adds the details that the agent of one of them reports.
 void AddDetails(const std::string& cluster, const v1::ClusterDetails& there,
                 v1::ClusterDetails* details);
 
-// The preflight, from what the remote broker has answered. `project`: the answer to a job that was
+// Makes the preflight from the remote broker's answers. `project` is the answer to a job that was
 // only checked there.
 v1::ClusterChecks ChecksOf(const RemoteConfig& config,
                            const absl::StatusOr<v1::WhoAmIResponse>& who,

@@ -15,7 +15,7 @@
 namespace muster::remote {
 namespace {
 
-// One read of a log, all its repeats together.
+// One read of a log takes at most this time, with all its repeats.
 constexpr absl::Duration kReadTimeout = absl::Seconds(20);
 constexpr std::string_view kRank = "/rank-";
 
@@ -134,7 +134,7 @@ absl::StatusOr<std::string> LogHost::ReadFileRange(std::string_view path, uint64
     const absl::StatusOr<std::optional<v1::ReadLogResponse>> piece = reader->Next();
     if (absl::IsOutOfRange(piece.status()) || IsNothingYet(piece.status())) break;
     if (!piece.ok()) return piece.status();
-    // The broker has not kept what lies between: nobody can give these bytes.
+    // The broker has not kept the bytes between, so nobody can give them.
     if (!piece->has_value() || (*piece)->offset() != offset + data.size()) break;
     data += (*piece)->data();
     if ((*piece)->end() != v1::LOG_END_UNSPECIFIED) break;

@@ -1,4 +1,5 @@
-// The output of runs as files: the remote broker has it, and gives it by job, rank and stream.
+// Shows the output of runs as files. The remote broker has the output, and gives it by job, rank
+// and stream.
 #ifndef MUSTER_AGENTS_MUSTER_LOG_HOST_H_
 #define MUSTER_AGENTS_MUSTER_LOG_HOST_H_
 
@@ -70,8 +71,8 @@ class LogHost final : public hosts::Host {
   static absl::Status Refusal() {
     return absl::UnimplementedError("the host of logs runs nothing and takes no files");
   }
-  // The logs that the broker has of the run. A job without a run has none. UNAVAILABLE: the run has
-  // ended, and the broker waits for more of them.
+  // Returns the logs that the broker has of the run; a job without a run has none. Returns
+  // UNAVAILABLE if the run has ended and the broker still waits for more of them.
   absl::StatusOr<v1::ListLogsResponse> ListLogs(const std::string& run_key);
   // The same for each run of which a path names a log.
   std::map<std::string, absl::StatusOr<v1::ListLogsResponse>> ListLogsOf(

@@ -1,4 +1,4 @@
-// Files of runs, from the remote broker to this one: the pieces of both are alike.
+// Passes files of runs from the remote broker to this one. Both use the same pieces.
 #include <memory>
 #include <utility>
 
@@ -40,7 +40,7 @@ absl::Status Relay(Connection& connection, const agents::RankOfRun& of, const st
 agents::RelayRunFiles RelayFilesOf(const RemoteConfig& config) {
   return [config](const agents::RankOfRun& of, const std::string& path,
                   const agents::SendPiece& send) -> absl::Status {
-    // A connection of its own for each: copies do not hold up the looks at runs.
+    // Each copy has a connection of its own, so that it does not delay the looks at runs.
     const absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Open(config);
     if (!connection.ok()) return connection.status();
     return Relay(**connection, of, path, send);

@@ -1,4 +1,5 @@
-// A cluster that is another broker: its runs are jobs there. README.md says how the two agree.
+// Makes the backend of a cluster that is another broker: its runs are jobs there. README.md
+// explains how the two stay consistent.
 #ifndef MUSTER_AGENTS_MUSTER_REMOTE_H_
 #define MUSTER_AGENTS_MUSTER_REMOTE_H_
 
@@ -26,15 +27,15 @@ struct RemoteConfig {
   std::vector<std::string> clusters = {};  // the only ones that are used there; empty: all
   // Fetches the files that jobs bring along. Null: jobs bring none.
   uploads::JobFiles* files = nullptr;
-  // One stream of changes lasts so long, and the next goes on where it ended.
+  // A stream of changes lasts this long, and the next one goes on where it ended.
   absl::Duration feed_length = absl::Minutes(10);
 };
 
-// Does not ask the remote broker; Probe does. INVALID_ARGUMENT: a setting is wrong; NOT_FOUND and
-// so on: a file cannot be read.
+// Does not ask the remote broker; Probe does. Returns INVALID_ARGUMENT if a setting is wrong, and
+// NOT_FOUND or the like if a file cannot be read.
 absl::StatusOr<std::unique_ptr<agents::Backend>> CreateRemoteBackend(const RemoteConfig& config);
 
-// Sends the files of a run as the remote broker sends them.
+// Passes on the files of a run as the remote broker sends them.
 agents::RelayRunFiles RelayFilesOf(const RemoteConfig& config);
 
 }  // namespace muster::remote

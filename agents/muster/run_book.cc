@@ -70,7 +70,8 @@ std::vector<uint64_t> RunBook::TakeDue(const std::vector<uint64_t>& jobs, bool i
     bool is_due = false;
     for (auto* const each : EntriesOf(job)) {
       is_due = IsDue(each->second, is_live, now) || is_due;
-      // A change that comes from now on is seen by the look that follows, or marks it again.
+      // The look that follows sees each earlier change; a change that comes later marks the job
+      // again.
       each->second.is_marked = false;
     }
     if (is_due) due.push_back(job);

@@ -1,5 +1,5 @@
-// Keeps what is known of the jobs that are runs: their numbers, and how each was when it was looked
-// at last. Any thread may use it.
+// Knows the jobs that are runs: their numbers, and the last observation of each. Any thread may use
+// it.
 #ifndef MUSTER_AGENTS_MUSTER_RUN_BOOK_H_
 #define MUSTER_AGENTS_MUSTER_RUN_BOOK_H_
 
@@ -24,29 +24,29 @@ class RunBook {
   // A job that waits in the remote broker is looked at again after this time: the feed leaves out
   // why such jobs wait.
   static constexpr absl::Duration kWaitingAge = absl::Seconds(10);
-  // Any other job, in case that the feed has lost something.
+  // Any other job is looked at after this time, in case the feed has lost a change.
   static constexpr absl::Duration kAge = absl::Minutes(1);
-  // The end of a run waits so long for the rest of its output.
+  // The end of a run waits at most this long for the rest of its output.
   static constexpr absl::Duration kOutputPatience = absl::Seconds(10);
 
-  // The run is that job. A job that is looked at anew replaces nothing that is known of it.
+  // Notes that the run is that job. If the job is known already, its last observation stays.
   void Add(const std::string& run_key, uint64_t job);
   // 0: not known.
   uint64_t JobOf(const std::string& run_key) const;
   bool Knows(const std::string& run_key) const { return JobOf(run_key) != 0; }
   void Forget(const std::string& run_key);
 
-  // The job has changed. Returns whether it is a run.
+  // Notes that the job has changed. Returns whether it is a run.
   bool Mark(uint64_t job);
   void MarkAll();
-  // Takes out of `jobs` those that have to be looked at, in order. `is_live`: the feed tells what
-  // changes.
+  // Returns those of `jobs` that have to be looked at, in order. `is_live` says that the feed
+  // reports changes.
   std::vector<uint64_t> TakeDue(const std::vector<uint64_t>& jobs, bool is_live,
                                 absl::Duration now);
-  // The job as it was seen. One that is another run's is none of ours: a broker whose database was
-  // put back gives its numbers once more.
+  // Notes the job as it was seen. A job of another run does not count: a broker whose database was
+  // restored gives its numbers out again.
   void Put(const v1::Job& job, absl::Duration now);
-  // The remote broker does not have the job.
+  // Notes that the remote broker does not have the job.
   void PutMissing(uint64_t job, absl::Duration now);
 
   struct Seen {
@@ -68,8 +68,8 @@ class RunBook {
   static bool AwaitsOutput(const Entry& entry, absl::Duration now);
   static bool IsDue(const Entry& entry, bool is_live, absl::Duration now);
 
-  // The runs that have had the number: more than one after the remote broker's database was put
-  // back, until the older run is forgotten.
+  // These are the runs that have had the number: more than one after the remote broker's database
+  // was restored, until the older run is forgotten.
   std::vector<std::pair<const std::string, Entry>*> EntriesOf(uint64_t job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -25,7 +25,7 @@ absl::Time TimeOf(const google::protobuf::Timestamp& stamp) {
   return absl::FromUnixSeconds(stamp.seconds()) + absl::Nanoseconds(stamp.nanos());
 }
 
-// The labels of the job as far as there is room beside ours, which win.
+// Adds the job's labels as far as there is room besides ours, which win.
 void PutLabels(const std::vector<std::pair<std::string_view, std::string>>& ours,
                v1::JobSpec* spec) {
   auto& labels = *spec->mutable_labels();
@@ -41,7 +41,7 @@ void PutLabels(const std::vector<std::pair<std::string_view, std::string>>& ours
   }
 }
 
-// No control characters, cut at a character's end.
+// Removes control characters, and cuts at the end of a character.
 std::string LabelText(const std::string& text) {
   std::string clean = text;
   std::replace_if(
@@ -49,8 +49,8 @@ std::string LabelText(const std::string& text) {
   return agents::CleanText(clean, kMaxLabelBytes);
 }
 
-// A run of this broker is no run of the other, and waits as the other one says. Codes that speak of
-// the other broker's clusters and queue become those of a cluster that has a queue.
+// A run waits as the other broker says. Codes about the other broker's clusters and queue become
+// codes of a cluster that has a queue.
 v1::StateReasonCode CodeHere(v1::StateReasonCode code) {
   switch (code) {
     case v1::STATE_REASON_CODE_CLUSTER_FULL:
@@ -90,7 +90,7 @@ v1::StateReason ReasonHere(const v1::StateReason& there) {
   if (there.code() == v1::STATE_REASON_CODE_UNSPECIFIED) return {};
   if (there.code() == v1::STATE_REASON_CODE_HELD) return contract::MakeReason(there.code());
   contract::ReasonParts parts = {.detail = there.message(), .subject = there.subject()};
-  // The remedies of a queue are its operators' and not those of a user of this broker.
+  // The remedies of that queue are for its own operators, and not for users of this broker.
   if (CodeHere(there.code()) == v1::STATE_REASON_CODE_CANNOT_START) parts.remedy = there.remedy();
   if (there.has_since()) parts.since = TimeOf(there.since());
   if (there.has_until()) parts.until = TimeOf(there.until());
@@ -140,7 +140,7 @@ std::optional<absl::Time> EstimatedStart(const v1::Job& job) {
 v1::Failure FailureHere(const v1::Job& job) {
   const bool has_own = !job.runs().empty() && job.runs().rbegin()->has_failure();
   v1::Failure failure = has_own ? job.runs().rbegin()->failure() : job.failure();
-  // It says how many runs the job had there: retries are this broker's.
+  // It counts the job's runs there, but this broker makes the retries.
   failure.clear_after_runs();
   contract::PutSentence(&failure);
   return failure;

@@ -1,5 +1,5 @@
-// Turns runs into jobs of the remote broker, and those jobs back into what is seen of runs. Pure;
-// any thread.
+// Turns runs into jobs of the remote broker, and those jobs into observations of runs. Pure; any
+// thread.
 #ifndef MUSTER_AGENTS_MUSTER_TRANSLATE_H_
 #define MUSTER_AGENTS_MUSTER_TRANSLATE_H_
 
@@ -16,37 +16,39 @@
 
 namespace muster::remote {
 
-// The labels by which the remote broker shows whose run a job is. The first one finds it again.
+// These labels show at the remote broker to which run a job belongs. The first one finds it again.
 inline constexpr std::string_view kRunLabel = "muster.run";          // the run key
 inline constexpr std::string_view kClusterLabel = "muster.cluster";  // RemoteConfig::cluster
 inline constexpr std::string_view kUserLabel = "muster.user";        // who submitted the job here
 
-// Jobs of one filter: their numbers stay far below the 4096 bytes that a filter may have.
+// A filter names at most this many jobs: their numbers stay far below the 4096 bytes that a filter
+// may have.
 inline constexpr size_t kMaxFilterJobs = 100;
 
 // ---- there
 
-// Says what of the spec cannot be asked of a remote broker; OK: nothing.
+// Returns an error that names the part of the spec that a remote broker cannot take, or OK.
 absl::Status CheckSpec(const v1::JobSpec& spec);
-// The spec of the job there. `user` submitted it here; empty: not known.
+// Returns the spec of the job there. `user` submitted it here; empty if not known.
 v1::JobSpec SpecThere(const RemoteConfig& config, const v1::JobSpec& spec, const std::string& user);
-// The request that launches a run. A repeat is the same request, and so the same job.
+// Returns the request that launches a run. A repeat is the same request, and so gets the same job.
 v1::SubmitJobRequest RequestFor(const RemoteConfig& config, const agent::v1::Assignment& run);
 
 std::string FilterOfRun(const std::string& run_key);
-// Takes the jobs of these numbers that are runs of the cluster. `ids`: at most kMaxFilterJobs.
+// Returns a filter for the jobs of these numbers that are runs of the cluster. `ids` has at most
+// kMaxFilterJobs.
 std::string FilterOfJobs(const std::string& cluster, const std::vector<uint64_t>& ids);
-// All runs of the cluster.
+// Returns a filter for all runs of the cluster.
 std::string FilterOfCluster(const std::string& cluster);
 
-// "gpu/long" for pool "long" of the remote broker's cluster "gpu".
+// Returns "gpu/long" for pool "long" of the remote broker's cluster "gpu".
 std::string PoolName(const std::string& cluster, const std::string& pool);
-// {"gpu", "long"}; the cluster is empty if the name has none.
+// Returns {"gpu", "long"}; the cluster is empty if the name has none.
 std::pair<std::string, std::string> SplitPool(const std::string& name);
 
 // ---- back
 
-// The number of the job by which the run is known there; 0: it is none.
+// Returns the number of the job by which the run is known there; 0 if there is none.
 uint64_t JobIdOf(const std::string& external_id);
 // Returns whether its command has ever begun, as far as the remote broker knows.
 bool HasBegun(const v1::Job& job);
@@ -55,9 +57,9 @@ bool IsComplete(const v1::Job& job);
 // Returns whether nobody there knows how its run ended.
 bool IsLost(const v1::Job& job);
 
-// Tells what is seen of the run by its job, with the latest run there.
+// Returns the observation of the run that its job, with the latest run there, gives.
 agents::Observation ObservationOf(const agents::RunHandle& run, const v1::Job& job);
-// The same of a job that has ended and whose logs are not all there yet.
+// Returns the same for a job that has ended and whose logs are not complete yet.
 agents::Observation HeldBack(const agents::RunHandle& run, const v1::Job& job);
 
 }  // namespace muster::remote

@@ -68,7 +68,7 @@ absl::Status Uploads::Send(const Files& files) {
   for (const File& file : files.files) {
     if (missing.erase(file.sha256) == 0) continue;
     const absl::Status written = Write(file, writer.get());
-    // The remote broker takes no more, and says why at the end.
+    // The remote broker accepts no more, and says why at the end.
     if (absl::IsCancelled(written)) break;
     if (!written.ok()) return written;
   }

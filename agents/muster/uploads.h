@@ -20,7 +20,8 @@ class Uploads {
     std::string sha256;
     uint64_t size_bytes = 0;
   };
-  // All files of a job, and their trees. They stay on this machine as long as this lives.
+  // Has all files of a job, and their trees. They stay on this machine as long as this object
+  // lives.
   struct Files {
     std::vector<File> files;
     uploads::FileCache::Hold trees_hold;
@@ -31,9 +32,10 @@ class Uploads {
   Uploads(uploads::FileCache* cache, Connection* connection)
       : cache_(*cache), connection_(*connection) {}
 
-  // Fetches them from this broker. Errors as of FileCache::Fetch.
+  // Fetches them from this broker. Errors are those of FileCache::Fetch.
   absl::StatusOr<Files> Fetch(const v1::JobSpec& spec);
-  // Sends what the remote broker lacks of them. Errors are its own, or those of this disk.
+  // Sends those that the remote broker lacks. Errors are those of the remote broker or of this
+  // disk.
   absl::Status Send(const Files& files);
 
  private:

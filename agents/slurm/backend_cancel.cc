@@ -1,4 +1,4 @@
-// Ending jobs and holding them back: what users ask for, and what the backend does by itself.
+// Ends jobs and holds them back, for users and for the backend itself.
 #include <utility>
 
 #include "absl/status/status.h"

@@ -1,4 +1,4 @@
-// Launching runs, each exactly once: alone, or the tasks of a job array as one array of Slurm's.
+// Launches runs, each exactly once: alone, or the tasks of a job array as one array of Slurm's.
 #include <algorithm>
 #include <set>
 #include <utility>

@@ -180,7 +180,7 @@ void PlanJob(const Principal& principal, const Services& services,
   v1::SubmitJobRequest asked;
   asked.set_validate_only(true);
   if (request.has_spec()) *asked.mutable_spec() = request.spec();
-  // The plan is that of the job at its turn, which jobs of the same submit come before.
+  // The plan is that of the job at its turn, after the jobs of the same submit that come before it.
   if (asked.spec().depends_on_size() > 0) {
     auto& others = *asked.mutable_spec()->mutable_depends_on();
     others.erase(std::remove_if(others.begin(), others.end(),

@@ -8,7 +8,8 @@ namespace muster::broker {
 namespace {
 
 constexpr int64_t kVersion = 1;
-// Used and expired invitations are kept so long: who tries one again is told what happened to it.
+// Used and expired invitations are kept so long: whoever tries one again is told what happened to
+// it.
 constexpr absl::Duration kInvitationMemory = absl::Hours(24 * 7);
 
 constexpr DatabaseRemedies kRemedies = {

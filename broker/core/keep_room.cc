@@ -4,8 +4,9 @@
 //
 // Each pool of a cluster whose room Muster shares out keeps some for one job at most: for a run
 // that waits there, or for a job that waits here and is then sent there, where it waits ahead of
-// others. A job of a higher priority takes the place of one of a lower one. The core does not
-// store that: after a restart the next look finds the same, because jobs wait since their submit.
+// others. A job of a higher priority takes the place of one of a lower one. The core does not store
+// kept room: after a restart the next look finds the same jobs, because the wait counts from the
+// submit.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -20,16 +21,18 @@
 namespace muster::core {
 namespace {
 
-// A look visits what waits; a job that waits for minutes can wait for that.
+// A look visits all waiting queues; a job that has waited for minutes can wait for the next look.
 constexpr absl::Duration kLookInterval = absl::Seconds(5);
-// Blocked queues that a look visits, at about 0.1 us each: 2 ms. Few brokers have more users and
-// kinds of needs; those behind come once the ones before them have gone.
+// A look visits at most this many blocked queues, at about 0.1 us each: 2 ms. Few brokers have more
+// users and kinds of needs; later queues are visited once earlier ones have gone.
 constexpr size_t kMostQueuesLookedAt = 20'000;
-// The first in the order that a look finds places for.
+// A look finds places for at most this many jobs, the first in the order.
 constexpr size_t kMostLongWaits = 64;
-// Clusters that are compared for one job, at the cost of a visit to each of their runs.
+// At most this many clusters are compared for one job, at the cost of a visit to each of their
+// runs.
 constexpr int kMostClustersCompared = 16;
-// The expected start is made anew no more often, because it costs a visit to each run.
+// The expected start is computed again no more often than this, because it costs a visit to each
+// run.
 constexpr absl::Duration kExpectInterval = absl::Seconds(1);
 
 // A run that a limit of its user or namespace keeps waiting starts no sooner when room is free.
@@ -77,7 +80,7 @@ bool Core::Impl::WaitsForKept(const Cluster& cluster, const placement::KeptRoom&
   const Standing standing = StandingOf(kept.job, job);
   const Group& group = *groups_.at(job.group);
   if (standing.is_in_line) {
-    // It may have been there, and come back.
+    // The job may have been there, and have come back.
     const UserQueue& queue = *group.queue;
     if (kept.is_there || queue.parked_by != nullptr || IsAtQuota(queue)) return false;
     // An older job of its queue that has come back goes first, and the room would keep it out.
@@ -213,14 +216,14 @@ void Core::Impl::ExpectStart(const Cluster& cluster, const Requirements& job, ab
     if (contract::IsTerminal(run->state()) || id.job == kept->job) continue;
     const Job& other = jobs_.at(id.job);
     if (StandingOf(id.job, other).phase == placement::Phase::kNone) continue;
-    // Its turn comes later, and the cluster keeps to that.
+    // Its turn comes later, and the cluster respects the order.
     const bool queues = LookAt(*run).queues;
     if (queues && Turn{kept->priority, kept->job} < Turn{other.priority, id.job}) continue;
     const Requirements& needs = groups_.at(other.group)->requirements;
     if (!placement::Load::CountsIn(needs, *capacity.pool, capacity.shares_nodes)) continue;
     placement::EndOfRun end{.at = absl::InfiniteFuture(),
                             .amounts = placement::DemandBeside(*kept, needs)};
-    // Nobody knows when one starts that waits there, too.
+    // Nobody knows when a run starts that also waits there.
     if (other.preempted()) end.at = now + placement::kLaunchAndEnd;
     if (needs.time_limit_s && !queues && !other.preempted()) {
       const absl::Time start = run->has_start_time() ? ToTime(run->start_time()) : now;
@@ -264,7 +267,7 @@ void Core::Impl::NoteBesideKept(Cluster* cluster, uint64_t id, const Job& job, a
         kept->is_there = true;
         KeptChanged(keeper);
       } else if (keeper == cluster && job.priority > kept->priority) {
-        // It comes first. The next round says what that means.
+        // The job comes first. The next round draws the conclusions.
         kept->start = absl::InfiniteFuture();
         kept->spare = {};
         Show(keeper);

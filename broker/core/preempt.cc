@@ -1,14 +1,13 @@
-// Ends runs of jobs that call themselves preemptible, so that a job of a higher priority finds
-// room.
+// Ends runs of preemptible jobs, so that a job of a higher priority finds room.
 //
 //   RUNNING --asked for--> its run is canceled on its cluster --CANCELED--> QUEUED
 //      |                        |
 //      +------------------------+-- the run ends by itself: that is its job's end
 //
-// It is done only where Muster shares the room out, for a job that can start nowhere. The room is
-// kept for that job (keep_room.cc), so that each pool has one such job at a time. A job that is
-// preemptible itself preempts none, so that one preemption never leads to another. The wish is
-// stored, and told again on each connection.
+// It does so only on clusters whose room Muster shares out, for a job that can start nowhere. The
+// room is kept for that job (keep_room.cc), so that each pool has one such job at a time. A job
+// that is preemptible itself preempts none, so that one preemption never leads to another. The wish
+// is stored, and told again on each connection.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -28,18 +27,20 @@
 namespace muster::core {
 namespace {
 
-// A job whose runs were ended or taken back so often is preempted no more: it would never get done.
+// A job whose runs were ended or taken back this often is not preempted again, because it would
+// never finish.
 constexpr uint16_t kMostPreemptions = 5;
-// A run that waits on its cluster for less is probably about to start.
+// A run that has waited on its cluster for less than this is probably about to start.
 constexpr absl::Duration kSettles = absl::Seconds(5);
-// Clusters that are compared for one job, at the cost of a visit to each of their runs.
+// At most this many clusters are compared for one job, at the cost of a visit to each of their
+// runs.
 constexpr int kMostPreemptedClusters = 16;
 constexpr uint64_t kMillisOfOne = 1000;
 
 enum class Certainty { kAtLeast, kAtMost };
 
-// The part of a run's demand on one of its nodes that a job with such GPUs could have.
-// `has_one_type`: all GPUs of the nodes are of one type.
+// Returns the part of a run's demand on one of its nodes that a job with such GPUs could use.
+// `has_one_type` says that all GPUs of the nodes are of one type.
 placement::Amounts EachOf(const Requirements& run, const Requirements& job, bool has_one_type,
                           Certainty certainty) {
   placement::Amounts each{.cpu_millis = std::max(run.cpu_millis, kMillisOfOne),
@@ -54,7 +55,7 @@ placement::Amounts EachOf(const Requirements& run, const Requirements& job, bool
   return each;
 }
 
-// Returns what one node of the pool has for the job; nothing: its nodes differ.
+// Returns what one node of the pool offers the job, or nothing if its nodes differ.
 std::optional<placement::Amounts> NodeOf(const v1::Pool& pool, const Requirements& job) {
   if (pool.node_groups_size() != 1) return std::nullopt;
   const v1::NodeGroup& group = pool.node_groups(0);
@@ -68,8 +69,8 @@ std::optional<placement::Amounts> NodeOf(const v1::Pool& pool, const Requirement
   return node;
 }
 
-// True if a run that waits there, or comes to wait there, would take the room before the job does:
-// the job that is still here comes behind all of its own priority.
+// Returns whether a run that waits there, or will wait there, would take the room before the job
+// does: a job that is still here comes after all runs there of its own priority.
 bool ComesFirst(const Turn& other, const Turn& turn, bool is_there) {
   return is_there ? other < turn : other.priority >= turn.priority;
 }
@@ -88,8 +89,8 @@ std::optional<std::vector<uint64_t>> Core::Impl::FindRunsToEnd(const Cluster& cl
   const placement::Capacity capacity = CapacityFor(job, cluster.saved);
   std::optional<placement::Amounts> node = NodeOf(*capacity.pool, job);
   const bool has_one_type = node && capacity.pool->node_groups(0).gpus_size() == 1;
-  // Pods that are not Muster's may have the rest of a node: what ended runs give back is all that
-  // is known to be free.
+  // Pods that are not Muster's may use the rest of a node, so only what ended runs give back is
+  // known to be free.
   if (capacity.shares_nodes) node = std::nullopt;
   std::map<std::string, placement::NodeRoom> nodes;
   std::vector<placement::PreemptibleRun> runs;
@@ -108,7 +109,7 @@ std::optional<std::vector<uint64_t>> Core::Impl::FindRunsToEnd(const Cluster& cl
       if (room.name.empty()) room = {.name = name, .free = node.value_or(placement::Amounts())};
       room.free = room.free - takes;
     }
-    // A run that is finishing gives its room back by itself, and has an end of its own to tell.
+    // A run that is finishing gives its room back by itself, and must report its own end.
     if (run->state() == v1::RUN_STATE_FINISHING) continue;
     if (run->nodes().empty() || !MayBePreempted(id.job, other, wait.turn.priority)) continue;
     std::vector<std::string> names(run->nodes().begin(), run->nodes().end());

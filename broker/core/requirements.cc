@@ -17,7 +17,7 @@ namespace muster::core {
 namespace {
 
 bool IsFileUri(std::string_view field, std::string_view text) {
-  // Most jobs name none, and to make the error that says so costs more than the rest of this file.
+  // Most jobs name none, and making the error that says so costs more than the rest of this file.
   if (text.empty()) return false;
   const auto uri = contract::ParseStorageUri(field, text);
   return uri.ok() && uri->kind == contract::StorageUri::Kind::kFile;

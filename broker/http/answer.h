@@ -16,7 +16,7 @@ struct AnswerHead {
   std::string_view content_type = {};  // empty: there is no body
   std::string_view headers = {};       // more lines, each with its end
   std::string_view cache = "no-store";
-  // Nothing: the body comes in chunks.
+  // Nothing means that the body comes in chunks.
   std::optional<size_t> content_length = 0;
   bool keeps_alive = true;
 };

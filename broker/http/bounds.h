@@ -7,36 +7,38 @@
 
 namespace muster::http {
 
-// Each takes a descriptor and some 10 KiB. More are closed at once.
+// Each connection takes a descriptor and some 10 KiB. Further ones are closed at once.
 inline constexpr size_t kMaxConnections = 10'000;
-// The bodies of all requests that are being read or answered: 16 of the largest ones.
+// This bounds the bodies of all requests that are being read or answered. It is enough for 16 of
+// the largest ones.
 inline constexpr size_t kMaxBodyBytesHeld = 256 << 20;
-// The answers that wait to be read by callers: 16 of the largest that gRPC's listeners send to
-// anybody. With more, calls are refused for a moment.
+// This bounds the answers that callers have not read. It is enough for 16 of the largest that
+// gRPC's listeners send. Beyond it calls are refused for a moment.
 inline constexpr size_t kMaxAnswerBytesHeld = 256 << 20;
-// The body of a caller without a credential: a login sends a token and a few names.
+// This bounds the body of a caller without a credential: a login sends a token and a few names.
 inline constexpr size_t kMaxBodyBytesOfStrangers = 64 << 10;
-// A connection that is not a caller's by then is closed, as by gRPC's listeners; the head of a
-// request takes no longer either.
+// A connection that has sent no whole head of a request by then is closed, as by gRPC's listeners.
+// Later heads have the same time.
 inline constexpr std::chrono::seconds kMaxHeadTime{10};
 // The time between two requests of a connection.
 inline constexpr std::chrono::seconds kMaxIdleTime{75};
-// The largest body comes in this time over 0.5 Mbit/s.
+// The largest body needs this time over 0.5 Mbit/s.
 inline constexpr std::chrono::seconds kMaxBodyTime{300};
-// The time between two pieces of a body, and for taking a piece of an answer.
+// This is the longest time between two pieces of a body, and for reading a piece of an answer.
 inline constexpr std::chrono::seconds kMaxSilence{30};
-// The time in which a caller may read an answer before which its request was not read to the end.
+// A caller may take this time to read an answer that was sent before its request was read to the
+// end.
 inline constexpr std::chrono::seconds kMaxLinger{2};
-// A request that is refused by its head is read to its end if it is so small: the connection lives
-// on.
+// A request that is refused by its head is read to its end if it is no larger than this, so that
+// the connection stays open.
 inline constexpr size_t kMaxDiscardedBytes = 64 << 10;
-// So much is read ahead of what a caller sends behind the request that is being answered. One
-// request is answered at a time.
+// The server reads at most this much behind the request that is being answered, because it answers
+// one request at a time.
 inline constexpr size_t kMaxAheadBytes = 64 << 10;
-// Messages of a stream that wait to be written; with more, the broker sends no further ones, as to
-// a slow reader over gRPC.
+// This bounds the messages of a stream that wait to be written. At the bound the broker sends no
+// further ones, as to a slow reader over gRPC.
 inline constexpr size_t kMaxOutputBytes = 256 << 10;
-// One read, and one write.
+// This is the size of one read, and of one write.
 inline constexpr size_t kReadBytes = 16 << 10;
 inline constexpr size_t kWriteBytes = 256 << 10;
 

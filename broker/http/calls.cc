@@ -43,7 +43,7 @@ void Prepare(const CallStart& start, grpc::ClientContext* context) {
   }
 }
 
-// It holds itself until it has ended.
+// It keeps itself alive until it has ended.
 class UnaryCall final : public Call, public std::enable_shared_from_this<UnaryCall> {
  public:
   explicit UnaryCall(CallEvents events) : events_(std::move(events)) {}
@@ -68,8 +68,8 @@ class UnaryCall final : public Call, public std::enable_shared_from_this<UnaryCa
   grpc::ByteBuffer answer_;
 };
 
-// It holds itself until OnDone. One read is under way, or its message is with the events' owner; a
-// hold keeps the call until the read that fails, which is the last.
+// It keeps itself alive until OnDone. At any time one read is in progress, or its message is with
+// the owner of the events. A hold keeps the call until the read that fails, which is the last.
 class StreamCall final : public Call,
                          public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                          public std::enable_shared_from_this<StreamCall> {

@@ -20,7 +20,7 @@ class Channel;
 
 namespace muster::http {
 
-// Headers that go along.
+// These headers are sent with the call.
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 struct CallStart {
@@ -35,14 +35,14 @@ class Call {
   virtual ~Call() = default;
   // Ends it with CANCELLED, unless it has ended.
   virtual void Cancel() = 0;
-  // The last message of a stream was dealt with: the next one may come.
+  // Says that the last message of a stream was processed, so that the next one may come.
   virtual void ReadOn() = 0;
 };
 
 struct CallEvents {
-  // A message of a stream. ReadOn asks for the next one; the first comes by itself.
+  // Brings a message of a stream. ReadOn asks for the next one; the first comes by itself.
   std::function<void(std::string message)> message;
-  // Comes once, as the last. `answer`: of a unary call that is OK.
+  // Is called once, as the last. `answer` is that of a unary call that is OK.
   std::function<void(const absl::Status& status, std::string answer)> done;
 };
 

@@ -19,13 +19,13 @@ struct Codec {
   std::string_view ContentType() const;
 };
 
-// Nothing: the broker does not know the type. Parameters, such as a charset, do not count.
+// Returns nothing if the broker does not know the type. Parameters, such as a charset, are ignored.
 std::optional<Codec> CodecOf(std::string_view content_type);
 
-// The content types that a method takes, for a header.
+// Returns the content types that a method takes, for a header.
 std::string_view TypesOf(const Method& method);
 
-// A request as gRPC takes it, and an answer as the caller wants it.
+// These turn a request into the form of gRPC, and an answer into the form that the caller wants.
 absl::StatusOr<std::string> Decode(const Codec& codec, const Method& method,
                                    std::string_view message);
 absl::StatusOr<std::string> Encode(const Codec& codec, const Method& method, std::string message);

@@ -10,11 +10,11 @@
 
 namespace muster::http {
 
-// "invalid_argument"; a code that is none of gRPC's is "unknown".
+// Returns a name such as "invalid_argument"; a code that is not one of gRPC's is "unknown".
 std::string_view ConnectCode(absl::StatusCode code);
-// 400 for INVALID_ARGUMENT; OK is 200.
+// Returns 400 for INVALID_ARGUMENT, for example; OK is 200.
 int HttpStatus(absl::StatusCode code);
-// The words behind a status in the first line of an answer.
+// Returns the words after a status in the first line of an answer.
 std::string_view ReasonPhrase(int http_status);
 
 }  // namespace muster::http

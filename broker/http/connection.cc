@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 constexpr std::string_view kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
-// A head fits; a body is read in larger pieces.
+// A head fits into this; a body is read in larger pieces.
 constexpr size_t kHeadReadBytes = 4 << 10;
 
 Refusal Fault(int http_status, absl::StatusCode code, std::string_view reason,
@@ -42,7 +42,7 @@ Credentials CredentialsOf(const Head& head) {
   return {head.credentials.begin(), head.credentials.end()};
 }
 
-// The messages of a request as gRPC takes them.
+// Returns the messages of a request in the form of gRPC.
 absl::StatusOr<std::vector<std::string>> MessagesOf(const Route& route, std::string_view body) {
   const Method& method = *route.method;
   std::vector<std::string_view> frames{body};
@@ -408,7 +408,7 @@ void Connection::EndStream(const absl::Status& status) {
   AppendChunk(frame, &out_);
   out_ += kLastChunk;
   is_complete_ = true;
-  // A reader that pauses holds a stream that goes on, and not one that has ended.
+  // A reader that pauses may hold a stream that goes on, but not one that has ended.
   Await(kMaxSilence);
   Flush();
 }
@@ -449,7 +449,7 @@ void Connection::OnWritten(bool ok, size_t bytes) {
 void Connection::OnAnswered() {
   --service_.counts.requests;
   GiveRoomBack();
-  // Their memory goes with a large answer: the connection may live on for long.
+  // A large answer's memory is freed with it, because the connection may stay open for long.
   out_ = std::string();
   writing_ = std::string();
   written_ = 0;

@@ -36,7 +36,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Start();
   // Closes the connection if something has taken too long.
   void Tick(Clock::time_point now);
-  // Answers what was asked, and closes.
+  // Answers the request in progress, and closes.
   void Drain();
   void Close();
 
@@ -49,16 +49,16 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Parse();
   void OnHead();
   void OnRequest();
-  // Holds the bytes of the body against the bound of all of them.
+  // Counts the bytes of the body towards the bound of all bodies.
   bool TakeRoom(size_t bytes);
-  // Gives back the room of the request and of its answer.
+  // Returns the bytes of the request and of its answer to the bounds.
   void GiveRoomBack();
 
   // ---- answers
   void Answer(int http_status, std::string_view content_type, std::string_view headers,
               std::string_view body, std::string_view cache = "no-store");
   void Refuse(const Refusal& refusal);
-  // The refusal in the form of the route: a stream's caller reads the error from its end.
+  // Refuses in the form of the route: a stream's caller reads the error from its end.
   Refusal OnRoute(Refusal refusal) const;
   Refusal TooLarge() const;
   void AnswerProbe();
@@ -66,11 +66,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void AnswerPage();
   void BeginCall();
   CallEvents EventsOfCall();
-  // Both get what the call brings in the form of the answer: JSON or binary.
+  // Both get the call's messages in the form of the answer: JSON or binary.
   void OnAnswer(const absl::StatusOr<std::string>& answer);
   void OnMessage(const absl::StatusOr<std::string>& message);
   void EndStream(const absl::Status& status);
-  // The lines that let a page of an allowed origin read the answer.
+  // Returns the lines that let a page of an allowed origin read the answer.
   std::string CorsHeaders() const;
 
   // ---- output

@@ -9,7 +9,7 @@
 namespace muster::http {
 namespace {
 
-// A browser asks again after so long.
+// A browser asks again after this time.
 constexpr int kMaxAgeSeconds = 7200;
 
 }  // namespace

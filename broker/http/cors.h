@@ -12,19 +12,20 @@
 
 namespace muster::http {
 
-// INVALID_ARGUMENT: a browser never sends the text as an origin, so that it would allow nothing.
+// Returns INVALID_ARGUMENT if no browser ever sends the text as an origin, because it would allow
+// nothing.
 absl::Status CheckOrigin(std::string_view origin);
 
 class Cors {
  public:
   explicit Cors(std::vector<std::string> allowed) : allowed_(std::move(allowed)) {}
 
-  // `origin` and `host` are headers of a request; empty: it has none. A page of the broker's own
-  // host may call, and so may whoever is no page.
+  // `origin` and `host` are headers of a request; an empty one is missing. A page of the broker's
+  // own host may call, and so may any caller that is not a page.
   bool MayCall(std::string_view origin, std::string_view host) const;
-  // The lines of an answer's head that let the page read it. Empty: it may not.
+  // Returns the lines of an answer's head that let the page read it; empty if it may not.
   std::string Headers(std::string_view origin) const;
-  // The same for the browser's question before a call (OPTIONS).
+  // Returns the same for the browser's question before a call (OPTIONS).
   std::string PreflightHeaders(std::string_view origin) const;
 
  private:

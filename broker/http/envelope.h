@@ -22,8 +22,8 @@ inline constexpr uint8_t kEndStreamFlag = 0x02;
 // Appends a frame to `out`.
 void AppendEnvelope(uint8_t flags, std::string_view message, std::string* out);
 
-// Takes the body of a request apart; the messages lie in `body`. INVALID_ARGUMENT: the body does
-// not end where a frame ends, or a frame has flags that no request may have.
+// Splits the body of a request into messages, which are parts of `body`. Returns INVALID_ARGUMENT
+// if the body does not end where a frame ends, or a frame has flags that no request may have.
 absl::StatusOr<std::vector<std::string_view>> SplitEnvelopes(std::string_view body);
 
 }  // namespace muster::http

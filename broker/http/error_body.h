@@ -14,10 +14,10 @@ namespace muster::http {
 // "debug":{...}}]}. `debug` is the detail as JSON, for people.
 std::string ErrorBody(const absl::Status& status);
 
-// The last message of a stream: {} or {"error":{...}}.
+// Returns the last message of a stream: {} or {"error":{...}}.
 std::string EndOfStream(const absl::Status& status);
 
-// The text as a string of JSON, in quotes. Bytes that are no UTF-8 become U+FFFD.
+// Returns the text as a JSON string, in quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string JsonString(std::string_view text);
 
 }  // namespace muster::http

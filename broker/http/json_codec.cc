@@ -18,7 +18,7 @@ namespace {
 namespace pb = google::protobuf;
 
 constexpr char kUrlPrefix[] = "type.googleapis.com";
-// A message of the parser's quotes the text; more of it helps nobody.
+// The parser's message quotes the text; a longer message helps nobody.
 constexpr size_t kMaxWords = 500;
 
 // It has no state of its own: any thread may ask it.

@@ -1,4 +1,4 @@
-// Messages as JSON, as protobuf maps the one to the other. Pure; any thread.
+// Turns messages into JSON and back, by protobuf's own mapping. Pure; any thread.
 //
 // https://protobuf.dev/programming-guides/json/
 #ifndef MUSTER_BROKER_HTTP_JSON_CODEC_H_
@@ -11,11 +11,11 @@
 
 namespace muster::http {
 
-// `type` is the full name of a message. INVALID_ARGUMENT, BAD_JSON: the text is not its JSON; a
-// field that the message does not have is an error, because it may be a mistyped one.
+// `type` is the full name of a message. Returns INVALID_ARGUMENT, BAD_JSON if the text is not its
+// JSON. A field that the message does not have is an error, because it may be misspelt.
 absl::StatusOr<std::string> FromJson(std::string_view type, std::string_view json);
 
-// Fields with their default are left out. INTERNAL: the bytes are no such message.
+// Leaves out fields with their default value. Returns INTERNAL if the bytes are not such a message.
 absl::StatusOr<std::string> ToJson(std::string_view type, std::string_view bytes);
 
 }  // namespace muster::http

@@ -36,7 +36,7 @@ using Error = boost::system::error_code;
 using AnySocket = asio::generic::stream_protocol::socket;
 
 constexpr std::chrono::seconds kTick{1};
-// A listener rests so long when the process has no descriptor left.
+// A listener pauses for this time when the process has no descriptor left.
 constexpr std::chrono::milliseconds kExhaustedRest{100};
 constexpr int kBacklog = 1024;
 
@@ -71,7 +71,7 @@ class PlainSocket final : public Socket {
   AnySocket socket_;
 };
 
-// Lets the kernel find out that the other end is gone, as soon as gRPC's listeners do: after a
+// Lets the kernel notice that the other end is gone as quickly as gRPC's listeners do: after a
 // minute of silence and 20 s of probes.
 void KeepAlive(AnySocket* socket) {
   Error ignored;
@@ -135,7 +135,7 @@ absl::StatusOr<int> BindUnix(const std::string& path) {
     unlink(path.c_str());
   }
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  // Everybody may connect: a token says who calls, as over the network.
+  // Everybody may connect, because a token identifies the caller, as over the network.
   if (fd >= 0 && bind(fd, name, sizeof(address)) == 0 && chmod(path.c_str(), 0666) == 0 &&
       listen(fd, kBacklog) == 0) {
     return fd;

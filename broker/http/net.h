@@ -1,4 +1,4 @@
-// Sockets and the threads that serve them. Boost.Asio is behind it, in one file.
+// Provides sockets and the threads that serve them. Only net.cc knows Boost.Asio.
 //
 // A Loop is a thread, and each socket belongs to one: its methods are called there, and so are the
 // functions that they are given. Post alone is for any thread.
@@ -23,13 +23,14 @@ class Socket {
   using Done = std::function<void(bool ok, size_t bytes)>;
 
   virtual ~Socket() = default;
-  // Reads what there is, `size` bytes at most. One at a time; the memory stays until `done`.
+  // Reads the bytes that have come, `size` at most. Only one read may be in progress; the memory
+  // must stay until `done`.
   virtual void Read(char* data, size_t size, Done done) = 0;
-  // Writes all of it. One at a time; the bytes stay until `done`.
+  // Writes all of the bytes. Only one write may be in progress; the bytes must stay until `done`.
   virtual void Write(std::string_view bytes, Done done) = 0;
-  // Says that no more will be written.
+  // Tells the other end that nothing more will be written.
   virtual void EndWrites() = 0;
-  // Ends what is under way, with ok false. The first call counts.
+  // Ends reads and writes in progress, with ok false. Only the first call has an effect.
   virtual void Close() = 0;
 };
 
@@ -40,29 +41,31 @@ class Loop {
   virtual void Post(std::function<void()> task) = 0;
 };
 
-// The number of threads that serve all connections. A call waits for none of them: they parse,
-// translate requests and copy: some 50 microseconds for a small call. A request of 16 MiB of JSON
-// takes its thread far longer; answers are translated before they come here.
+// This many threads serve all connections. They wait for no call: they only parse, translate
+// requests and copy, some 50 microseconds for a small call. A request of 16 MiB of JSON takes far
+// longer. Answers are translated before they reach these threads.
 inline constexpr size_t kThreads = 2;
 
 class Network {
  public:
   struct Events {
-    // A connection has come, on a thread of its loop. `peer` is "http:IP:PORT" or "http:unix".
+    // Is called for each new connection, on the thread of its loop. `peer` is "http:IP:PORT" or
+    // "http:unix".
     std::function<void(std::shared_ptr<Loop> loop, size_t loop_number,
                        std::unique_ptr<Socket> socket, std::string peer)>
         accepted;
-    // Comes on each loop's thread once a second.
+    // Is called on each loop's thread once a second.
     std::function<void(size_t loop_number)> tick;
   };
 
   static std::unique_ptr<Network> Make(Events events);
   virtual ~Network() = default;
 
-  // UNAVAILABLE: the address is in use, or the system refuses it; the message says what to do.
-  // Returns the port; of a Unix socket 0.
+  // Returns the port, or 0 for a Unix socket. Returns UNAVAILABLE if the address is in use or the
+  // system refuses it; the message says what to do.
   virtual absl::StatusOr<int> Listen(const std::string& address) = 0;
-  // The same with TLS, with the certificate that the files hold at the time of each handshake.
+  // Does the same with TLS, with the certificate that the files contain at the time of each
+  // handshake.
   virtual absl::StatusOr<int> ListenTls(const std::string& address, const TlsFiles& files) = 0;
   // Begins to accept.
   virtual void Start() = 0;
@@ -70,7 +73,7 @@ class Network {
   virtual void StopAccepting() = 0;
   // Runs the task on each loop and waits for all of them.
   virtual void OnEachLoop(const std::function<void(size_t loop_number)>& task) = 0;
-  // Ends the threads. Sockets that live on do nothing any more.
+  // Ends the threads. After that, remaining sockets do nothing.
   virtual void Stop() = 0;
 };
 

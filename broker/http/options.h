@@ -19,7 +19,7 @@ struct HttpOptions {
   // The path of a Unix socket, or IP:PORT of this machine alone; empty: none.
   std::string listen;
   std::string tls_listen;  // IP:PORT; empty: none
-  // Pages of these origins may call, beside those of the broker's own host.
+  // Pages of these origins may call, besides those of the broker's own host.
   std::vector<std::string> allowed_origins;
   // /metrics answers callers without a token, too.
   bool open_metrics = false;

@@ -18,16 +18,16 @@ namespace {
 // The first words of the addresses that clients/web/src/main.tsx knows.
 constexpr std::array<std::string_view, 4> kViews{"jobs", "clusters", "use", "admin"};
 
-// Nothing but the broker's own files, and no frame around them: a name or a log that got into the
-// page as HTML could load and run nothing.
+// The policy allows only the broker's own files, and no frame around them. So a name or a log that
+// got into the page as HTML could load and run nothing.
 constexpr std::string_view kPageHeaders =
     "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; object-src 'none'\r\n"
     "Cross-Origin-Opener-Policy: same-origin\r\n"
     "Referrer-Policy: no-referrer\r\n";
-// A year is the longest that caches are told by custom.
+// A year is the longest lifetime that servers usually give to caches.
 constexpr std::string_view kForGood = "public, max-age=31536000, immutable";
-// The browser asks each time, and is told that nothing has changed.
+// The browser asks each time, and the answer says that nothing has changed.
 constexpr std::string_view kAskFirst = "no-cache";
 
 bool IsView(std::string_view path) {

@@ -1,7 +1,7 @@
-// The files of the web page, which are a part of the program. Pure.
+// Finds the files of the web page, which are part of the program. Pure.
 //
-// Vite names each file but the page itself by its content, so that browsers may keep those for
-// good.
+// Vite names each file except the page itself by its content, so browsers may keep these files
+// forever.
 #ifndef MUSTER_BROKER_HTTP_PAGE_H_
 #define MUSTER_BROKER_HTTP_PAGE_H_
 
@@ -25,7 +25,8 @@ struct Asset {
 // (MUSTER_WEB=OFF). The page itself is the first.
 std::span<const Asset> BuiltAssets();
 
-// Returns null if there is none. Each address of the page (/jobs/42) has the page itself.
+// Returns null if there is no such file. Each address of the page (/jobs/42) returns the page
+// itself.
 const Asset* FindAsset(std::span<const Asset> assets, std::string_view path);
 
 struct AssetAnswer {

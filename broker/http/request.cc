@@ -80,7 +80,7 @@ void RequestParser::ReadHead() {
   head_.path = target.substr(0, target.find('?'));
   head_.is_http11 = message.version() == 11;
   head_.keeps_alive = message.keep_alive();
-  // A body that is too large ends the head before Beast calls it done.
+  // A body that is too large is noticed before Beast reports the head as done.
   if (parser.is_header_done()) {
     if (const auto length = parser.content_length()) head_.content_length = *length;
   }

@@ -1,4 +1,4 @@
-// Requests of HTTP/1.1, parsed as their bytes come. Boost.Beast is behind it, in one file.
+// Parses HTTP/1.1 requests as their bytes come. Only request.cc knows Boost.Beast.
 #ifndef MUSTER_BROKER_HTTP_REQUEST_H_
 #define MUSTER_BROKER_HTTP_REQUEST_H_
 
@@ -11,9 +11,10 @@
 
 namespace muster::http {
 
-// A token and a few names, as in gRPC's listeners; browsers add some of their own.
+// This is enough for a token and a few names, as in gRPC's listeners, and the headers that browsers
+// add.
 inline constexpr size_t kMaxHeadBytes = 16 << 10;
-// gRPC's largest message here, and the head of its frame.
+// This is gRPC's largest message here, plus the head of its frame.
 inline constexpr size_t kMaxBodyBytes = (16 << 20) + 5;
 
 // The head of a request.
@@ -44,13 +45,13 @@ class RequestParser {
   RequestParser();
   ~RequestParser();
 
-  // Takes bytes, as many as it can use, and says in `used` how many. kHead is returned once, before
-  // a byte of the body is taken.
+  // Takes as many bytes as it can use, and stores their number in `used`. Returns kHead once,
+  // before it takes a byte of the body.
   Parsed Feed(std::string_view bytes, size_t* used);
 
-  // After kHead: a body of more bytes is too large, as one above kMaxBodyBytes is.
+  // Call it after kHead: it makes a body of more bytes too large, as one above kMaxBodyBytes is.
   void BoundBody(size_t bytes);
-  // After kHead. After kBodyTooLarge it has what came before the body.
+  // Valid after kHead. After kBodyTooLarge it has the head alone.
   const Head& head() const { return head_; }
   // After kAll.
   std::string TakeBody();

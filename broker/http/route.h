@@ -1,4 +1,5 @@
-// Decides from the head of a request what is asked for, or why it is refused. Pure.
+// Decides from the head of a request which call, file or probe it asks for, or why it is refused.
+// Pure.
 #ifndef MUSTER_BROKER_HTTP_ROUTE_H_
 #define MUSTER_BROKER_HTTP_ROUTE_H_
 
@@ -32,7 +33,7 @@ struct Refusal {
   absl::Status status;
   int http_status = 0;
   std::string headers = {};  // lines of the answer's head
-  // Set: the answer is a stream of this form that ends with the error, as its clients expect.
+  // If set, the answer is a stream of this form that ends with the error, as its clients expect.
   std::optional<Codec> stream = {};
 };
 

@@ -61,7 +61,7 @@ class RunningServer final : public Server {
     network_->OnEachLoop([this](size_t loop) {
       for (const auto& connection : Snapshot(loop)) connection->Close();
     });
-    // All that the closed sockets had under way ends before this.
+    // Everything that the closed sockets had in progress ends before this.
     network_->OnEachLoop([](size_t) {});
     network_->Stop();
     is_running_ = false;
@@ -104,7 +104,7 @@ class RunningServer final : public Server {
   int tls_port_ = 0;
   bool is_running_ = false;
   bool is_draining_ = false;
-  // The last, because its threads use the others.
+  // This member is the last, because its threads use the others.
   std::unique_ptr<Network> network_ =
       Network::Make({.accepted =
                          [this](std::shared_ptr<Loop> loop, size_t number,

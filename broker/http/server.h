@@ -37,14 +37,14 @@ class Server {
   // Stops first.
   virtual ~Server() = default;
 
-  // The ports in use; 0: none.
+  // These are the ports in use; 0 means none.
   virtual int port() const = 0;
   virtual int tls_port() const = 0;
   virtual const Counts& counts() const = 0;
 
   // Accepts no more connections, and closes those that wait for a request.
   virtual void Drain() = 0;
-  // Waits until what is being answered is answered, or so long, and ends.
+  // Waits until all requests in progress are answered, at most this long, and ends.
   virtual void Stop(absl::Duration patience) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The things that all connections share. Any thread.
+// Holds everything that all connections share. Any thread may use it.
 #ifndef MUSTER_BROKER_HTTP_SERVICE_H_
 #define MUSTER_BROKER_HTTP_SERVICE_H_
 
@@ -23,7 +23,7 @@ namespace muster::http {
 
 using Credentials = std::vector<std::string_view>;
 
-// The callers that the broker lets in.
+// These are the callers that the broker admits.
 enum class Caller {
   kAnyone,  // for a call that is open to anyone; nobody has looked at the credential
   kPerson,
@@ -31,15 +31,15 @@ enum class Caller {
 
 // The questions that the server asks the broker. None of them blocks.
 struct Hooks {
-  // Says if the caller may make the call at all, before the body is read. `peer` is where
-  // the call comes from.
+  // Says before the body is read whether the caller may make the call at all. `peer` is the
+  // caller's address.
   std::function<absl::StatusOr<Caller>(std::string_view path, const Credentials&,
                                        const std::string& peer)>
       admit;
   // The text of /metrics.
   std::function<absl::StatusOr<std::string>(const Credentials&, const std::string& peer)> metrics;
   std::function<bool()> is_ready;
-  // The header by which the broker knows a call that comes from here, and where from.
+  // The broker recognises a call from this server, and the caller's address, by this header.
   std::function<std::pair<std::string, std::string>(const std::string& peer)> entrance;
 };
 

@@ -19,12 +19,12 @@ namespace asio = boost::asio;
 using Error = boost::system::error_code;
 using AnySocket = asio::generic::stream_protocol::socket;
 
-// The files are looked at so often, as by gRPC's network listener.
+// The files are checked this often, as by gRPC's network listener.
 constexpr std::chrono::seconds kRefresh{1};
 // Forward secrecy and authenticated encryption, as gRPC's network listener has it.
 constexpr char kCiphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-// Clients that offer protocols take HTTP/1.1, the only one here.
+// For clients that offer several protocols, the server chooses HTTP/1.1, the only one here.
 int ChooseProtocol(SSL*, const unsigned char** out, unsigned char* out_size,
                    const unsigned char* offered, unsigned int offered_size, void*) {
   static constexpr unsigned char kHttp11[] = "\x08http/1.1";

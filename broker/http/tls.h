@@ -14,15 +14,16 @@
 
 namespace muster::http {
 
-// The certificate and the key, read anew when their files have changed. One thread.
+// Has the certificate and the key, and reads them again when their files have changed. One thread.
 class TlsContexts {
  public:
   using Context = std::shared_ptr<boost::asio::ssl::context>;
 
-  // FAILED_PRECONDITION: the files cannot be used.
+  // Returns FAILED_PRECONDITION if the files cannot be used.
   static absl::StatusOr<std::shared_ptr<TlsContexts>> Load(const TlsFiles& files);
 
-  // For the next handshake. Files that cannot be used leave the ones before in use.
+  // Returns the context for the next handshake. If the new files cannot be used, the previous ones
+  // stay in use.
   Context Current();
 
  private:

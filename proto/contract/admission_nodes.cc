@@ -23,7 +23,8 @@ uint64_t PodsOn(const PodAsk& ask, const v1::NodeProfile& profile) {
   return is_apart ? std::min<uint64_t>(pods, 1) : pods;
 }
 
-// "node-1 has the most memory: 2Gi, 4Gi are needed", of profiles none of which holds a pod.
+// Returns "node-1 has the most memory: 2Gi, 4Gi are needed", for profiles none of which holds a
+// pod.
 std::string NearestRoom(const PodAsk& ask, const std::vector<const v1::NodeProfile*>& matching) {
   struct Want {
     std::string what;

@@ -300,7 +300,7 @@ std::string RankOf(const v1::Failure& failure, RankPlace place) {
   return fmt::format(" on rank {}{}", failure.rank(), more.empty() ? "" : " (" + more + ")");
 }
 
-// "3 of its processes were killed at its memory limit of 2Gi; it ended with exit code 1".
+// Returns "3 of its processes were killed at its memory limit of 2Gi; it ended with exit code 1".
 std::string MemoryWords(const v1::Failure& failure) {
   std::string words;
   if (failure.killed_processes() > 0) {

@@ -38,8 +38,8 @@ std::string PlainName(std::string_view name) {
   return plain;
 }
 
-// The candidate of which the name is the beginning, as "mem" is of "memory"; empty: none, or
-// several.
+// Returns the candidate that begins with the name, as "memory" begins with "mem"; empty if none
+// does, or several do.
 std::string_view OnlyOneThatBegins(const std::string& plain,
                                    const std::vector<std::string_view>& candidates) {
   constexpr size_t kFewestLetters = 2;  // one letter says nothing

@@ -162,8 +162,8 @@ void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& 
   checks->Fail(v1::CHECK_CODE_TRIAL, subject, MessageOf(RefusalOf(*answer, "dry run")), remedy);
 }
 
-// The rights that a cluster role gives come first: the others lack for one cause, and have their
-// remedy once.
+// The rights that a cluster role gives come first: the others are missing for one cause, and have
+// one remedy.
 std::vector<Right> NamespaceRights() {
   return {
       {"",

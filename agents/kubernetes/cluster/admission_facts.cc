@@ -11,7 +11,8 @@
 namespace muster::kubernetes {
 namespace {
 
-// Nodes of one kind differ by what their kernels keep; up, so that nothing that fits is refused.
+// Nodes of one kind differ by what their kernels keep; amounts are rounded up, so that nothing that
+// fits is refused.
 constexpr int64_t kProfileMemoryStep = int64_t{128} << 20;
 
 // Returns keys of labels of which nearly each node has another value, such as its name.

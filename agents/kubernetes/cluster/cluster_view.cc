@@ -117,7 +117,7 @@ class ClusterView::Impl {
     resources.set_memory_bytes(static_cast<uint64_t>(need.each.memory_bytes));
   }
   std::unique_ptr<RoomLeft> TakeSnapshot(const std::vector<Alike>& starting) {
-    // With the lock, so that no pod comes to a node between the looks at nodes and at runs.
+    // The lock is held, so that no pod comes to a node between the looks at nodes and at runs.
     const MutexLock lock(mutex_);
     const RoomBook& rooms = RoomsLocked();
     return RoomBehind(

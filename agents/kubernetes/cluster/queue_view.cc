@@ -110,7 +110,8 @@ class QueueView::Space {
 
   const std::string& version() const { return version_; }
   bool AwaitQueues(absl::Duration timeout) { return queues_.AwaitFirstAnswer(timeout); }
-  // Returns whether all queues are known; only then what is not there is known to be missing.
+  // Returns whether all queues are known; only then a queue that is not there is known to be
+  // missing.
   bool KnowsQueues() { return queues_.AwaitFirstList(absl::ZeroDuration()); }
   std::vector<LocalQueue> Queues() const { return kept_queues_.All(); }
   bool HasQueue(const std::string& name) const {

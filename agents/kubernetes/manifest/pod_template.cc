@@ -31,8 +31,8 @@ absl::StatusOr<std::string> ImageOf(const v1::JobSpec& spec) {
                                        contract::Quoted(spec.image())));
 }
 
-// Requests without which a pod is the first to go when a node runs short, and may be refused by a
-// quota. The memory's limit is what /dev/shm counts against.
+// Returns requests; without them a pod is the first to go when a node runs short, and a quota may
+// refuse it. The memory's limit is what /dev/shm counts against.
 Json ResourcesOf(const v1::JobSpec& spec, const KubernetesConfig& config, bool with_gpus) {
   const v1::Resources& wanted = spec.resources();
   const uint64_t cpu = wanted.cpu_millis() > 0 ? wanted.cpu_millis() : config.default_cpu_millis;

@@ -95,9 +95,9 @@ void SetTimes(const RunFacts& facts, Observation* seen) {
 
 // ---- the end
 
-// Each once, whatever pods it is about, and not what the failure says itself: its detail and its
-// meaning are looked through for the event's own words, which they pass on as they are; nothing is
-// concluded from them.
+// Each event is quoted once, whatever pods it is about, unless the failure says it already: its
+// detail and its meaning pass on the event's own words as they are, and are searched for them;
+// nothing is concluded from them.
 void QuoteEvents(const RunFacts& facts, v1::Failure* failure) {
   std::set<std::string> quoted;
   for (const EventObject& event : facts.events) {
@@ -159,7 +159,8 @@ Observation Failed(const RunFacts& facts, const JobObject& job, const Condition&
 }
 
 // The Job controller goes on judging a Job while it is deleted, and its pods with it. Times are in
-// whole seconds; of a condition of the deletion's own second the pods tell what came first.
+// whole seconds: for a condition of the same second as the deletion, the pods tell which came
+// first.
 bool CameOfDeletion(const RunFacts& facts, const JobObject& job, const Condition& condition) {
   if (!job.deletion_time.has_value()) return false;
   if (condition.since.value_or(absl::InfinitePast()) < *job.deletion_time) return false;

@@ -12,16 +12,16 @@ import (
 // The longest path of a socket in Linux, without its NUL.
 const maxSocketPathBytes = 107
 
-// An address of a broker as people write it, read.
+// An address is that of a broker, parsed.
 type address struct {
 	text      string
 	network   string // "unix" or "tcp"
 	target    string // a path, or HOST:PORT
 	url       string // the base of each call's URL
-	host      string // by which TLS knows the broker
+	host      string // the name in the broker's certificate
 	tls       bool
-	connect   bool // the Connect protocol in place of gRPC
-	staysHere bool // nothing that is sent there leaves this machine
+	connect   bool // uses the Connect protocol instead of gRPC
+	staysHere bool // on this machine, so that nothing leaves it
 }
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)

@@ -15,7 +15,7 @@ import (
 const (
 	// The most bytes of one request: the default limit of a gRPC server, less some room for framing.
 	maxRequestBytes = 4<<20 - 64<<10
-	// A person waits for the answer of a call, unlike for a stream.
+	// A person waits for the answer of a call, but not for a stream.
 	maxCallBackoff   = time.Second
 	maxStreamBackoff = 5 * time.Second
 	firstBackoff     = 100 * time.Millisecond
@@ -23,7 +23,7 @@ const (
 	questionTimeout = 2 * time.Minute
 	// Nobody listens on the socket, and no broker has answered this client yet.
 	absentPatience = 2 * time.Second
-	// The broker's timer of a deadline may be so much earlier than ours.
+	// The broker's timer of a deadline may be earlier than ours by this much.
 	maxDeadlineSkew = time.Second
 )
 
@@ -63,7 +63,7 @@ func (p *patience) tell(err *Error, most time.Duration) {
 	}
 }
 
-// Pauses that double, with jitter, so that many clients do not come back together.
+// Pauses double, with jitter, so that many clients do not come back at the same time.
 type backoff struct{ next, most time.Duration }
 
 func newBackoff(most time.Duration) *backoff { return &backoff{firstBackoff, most} }
@@ -89,7 +89,7 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// A request is refused here where no broker would take it, so that it is not repeated in vain.
+// The client refuses a request that no broker would take, so that it is not repeated in vain.
 func checkRequest(message any) error {
 	data, err := proto.Marshal(message.(proto.Message))
 	if err != nil {

@@ -17,23 +17,24 @@ import (
 const (
 	defaultCallTimeout    = 30 * time.Second
 	defaultStreamPatience = 10 * time.Minute
-	// One of the largest pages: fewer calls for those who want all.
+	// Pages are as large as possible, so that listing everything takes fewer calls.
 	pageSize = 1000
 	// Limits of the API.
 	maxJobsPerChange = 1000
 	maxJobsPerSubmit = 10_000
-	// Jobs that keep changing between the look at them and the change are given up after this many answers without any.
+	// A change by filter gives up after this many answers that changed no job, because the jobs keep changing themselves.
 	maxAnswersWithoutJobs = 100
 )
 
-// Options says how to find the broker and for how long to try. Without any, it is found as the command `muster` finds it.
+// Options says how to find the broker and for how long to try. Without options the client finds it as the command `muster`
+// does.
 type Options struct {
 	// Broker is unix:PATH, HOST:PORT, tls:HOST:PORT, http://HOST:PORT or https://HOST:PORT. Default: Context, MUSTER_BROKER, a
 	// context, the configuration file, the socket of the user's own broker.
 	Broker string
 	// Context is the name of a context of `muster context`.
 	Context string
-	// Token and TokenFile come before MUSTER_TOKEN, MUSTER_TOKEN_FILE, the context's token file and `muster login`.
+	// Token and TokenFile override MUSTER_TOKEN, MUSTER_TOKEN_FILE, the context's token file and `muster login`.
 	Token     string
 	TokenFile string
 	// CAFile has the CA by which the client knows the broker. Default: MUSTER_CA_FILE, the context's.
@@ -42,7 +43,7 @@ type Options struct {
 	CallTimeout time.Duration
 	// StreamPatience is the time for which a stream that broke off is resumed. Default: 10 min.
 	StreamPatience time.Duration
-	// OnInterruption is called at the first failure of something that will be tried again, with the time for which it will be.
+	// OnInterruption is called at the first failure of a call that will be tried again, with the time for which it will be.
 	OnInterruption func(err error, patience time.Duration)
 }
 
@@ -78,7 +79,7 @@ func (c *Client) Broker() string { return c.config.address.text }
 // Close ends idle connections. Calls and streams that go on end with their contexts.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Job is a job by its number; nothing is asked before its facts are.
+// Job returns a job by its number. It asks the broker only when you ask something of the job.
 func (c *Client) Job(id uint64) *JobHandle { return &JobHandle{ID: id, client: c} }
 
 // ListOptions says which jobs are listed.
@@ -153,7 +154,7 @@ func (c *Client) Clusters(ctx context.Context) ([]*musterv1.Cluster, error) {
 	return append(found, answer.GetClusters()...), err
 }
 
-// WhoAmI tells who the broker takes this client's user for.
+// WhoAmI says who this client's user is to the broker.
 func (c *Client) WhoAmI(ctx context.Context) (*musterv1.WhoAmIResponse, error) {
 	return call(ctx, c, c.services.identity.WhoAmI, &musterv1.WhoAmIRequest{}, c.patience.call)
 }
@@ -173,21 +174,21 @@ func (c *Client) Cancel(ctx context.Context, which Which) ([]*musterv1.Job, erro
 	})
 }
 
-// Hold asks that jobs do not start before they are released.
+// Hold keeps jobs from starting before they are released.
 func (c *Client) Hold(ctx context.Context, which Which) ([]*musterv1.Job, error) {
 	return change(ctx, c, which, c.services.jobs.HoldJobs, func(ids []uint64) *musterv1.HoldJobsRequest {
 		return &musterv1.HoldJobsRequest{JobIds: ids, Filter: which.Filter, Reason: which.Reason}
 	})
 }
 
-// Release lets held jobs go on.
+// Release releases held jobs.
 func (c *Client) Release(ctx context.Context, which Which) ([]*musterv1.Job, error) {
 	return change(ctx, c, which, c.services.jobs.ReleaseJobs, func(ids []uint64) *musterv1.ReleaseJobsRequest {
 		return &musterv1.ReleaseJobsRequest{JobIds: ids, Filter: which.Filter, Reason: which.Reason}
 	})
 }
 
-// The answers to Cancel, Hold and Release are alike.
+// The answers to Cancel, Hold and Release have the same fields.
 type changeAnswer interface {
 	GetJobs() []*musterv1.Job
 	GetMore() bool
@@ -224,7 +225,7 @@ func change[Q, A any](ctx context.Context, c *Client, which Which, method func(c
 	return changed, nil
 }
 
-// Rerun submits jobs that have ended once more, at most 1000, all or none; it returns the new ones.
+// Rerun submits ended jobs again, at most 1000, all or none, and returns the new jobs.
 func (c *Client) Rerun(ctx context.Context, which Which, options ...SubmitOption) ([]*JobHandle, error) {
 	if which.Reason != "" {
 		return nil, refused(ErrBadRequest, fmt.Sprintf("Which.Reason is %q, and Rerun takes none: leave it empty", which.Reason))

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// More is no configuration, no token, no certificate.
+	// A larger file is neither a configuration, a token nor a certificate.
 	maxFileBytes = 1 << 20
-	// A login's token is not used when so little of its life is left.
+	// A login's token is not used if less than this is left of its life.
 	loginMargin        = 5 * time.Second
 	tokenAlphabet      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	tokenPrefix        = "mst_"
@@ -119,7 +119,7 @@ func withoutPath(err error) string {
 	return err.Error()
 }
 
-// readYAML reads a file of the configuration directory; no such file is an empty one.
+// readYAML reads a file of the configuration directory; a missing file counts as empty.
 func (s *settings) readYAML(name string, into any) (string, error) {
 	if s.configuration() == "" {
 		return "", nil
@@ -223,7 +223,7 @@ func (s *settings) findToken(name string, chosen contextEntry, broker string) (f
 	return func() (string, error) { return text, nil }, err
 }
 
-// findCA reads the CA by which the client knows the broker. A web address may do without: the system's CAs know it then.
+// findCA reads the CA by which the client knows the broker. A web address needs none: the client then trusts the system's CAs.
 func (s *settings) findCA(at address, chosen contextEntry) (ca []byte, path string, err error) {
 	path = s.options.CAFile
 	if path == "" {
@@ -291,7 +291,7 @@ func readTokenFile(path string) (string, error) {
 	return checkToken(string(data), "the token file "+path)
 }
 
-// loginToken reads the ID token of `muster login`, which `muster` renews, anew for each call.
+// loginToken reads the ID token of `muster login` again for each call, because `muster` renews it.
 func loginToken(path, broker string) (string, error) {
 	data, err := readPrivate(path, "muster logout, then muster login")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // The kinds of errors, for errors.Is. The kind tells what a program can do about an error; Error.Reason says exactly what
 // happened, by the words that docs/troubleshooting.md of Muster explains.
 var (
-	// ErrConfiguration: the address, the token, the CA or a file of the user is missing or wrong, or what answers there is no broker. Nothing
-	// was submitted.
+	// ErrConfiguration: the address, the token, the CA or a file of the user is missing or wrong, or the address is not a
+	// broker's. Nothing was submitted.
 	ErrConfiguration = errors.New("configuration")
 	// ErrBadRequest: a value is wrong; Error.Fields names each one.
 	ErrBadRequest = errors.New("bad request")
@@ -27,26 +27,26 @@ var (
 	ErrAlreadyExists = errors.New("already exists")
 	// ErrNotAllowed: the user's rights do not include this (PERMISSION_DENIED).
 	ErrNotAllowed = errors.New("not allowed")
-	// ErrNotLoggedIn: the token or the login is missing, unknown or over (UNAUTHENTICATED).
+	// ErrNotLoggedIn: the token or the login is missing, unknown or expired (UNAUTHENTICATED).
 	ErrNotLoggedIn = errors.New("not logged in")
 	// ErrNotPossible: the state of the job, the run or the cluster does not allow it (FAILED_PRECONDITION).
 	ErrNotPossible = errors.New("not possible")
 	// ErrCannotBePlaced: no known cluster can ever run the job; Error.Why has what each of them lacks. Such an error is an
 	// ErrNotPossible, too.
 	ErrCannotBePlaced = errors.New("cannot be placed")
-	// ErrTooMuch: a bound is reached: too many jobs wait, a quota, the broker's disk (RESOURCE_EXHAUSTED).
+	// ErrTooMuch: a limit is reached, such as waiting jobs, a quota or the broker's disk (RESOURCE_EXHAUSTED).
 	ErrTooMuch = errors.New("too much")
 	// ErrBrokerUnavailable: nobody answered, for as long as this client tries.
 	ErrBrokerUnavailable = errors.New("broker unavailable")
 	// ErrCallTimeout: the broker did not answer in time.
 	ErrCallTimeout = errors.New("call timeout")
-	// ErrConflict: something changed meanwhile (ABORTED): try again.
+	// ErrConflict: something changed during the call (ABORTED): try again.
 	ErrConflict = errors.New("conflict")
 	// ErrJobFailed: a job has failed; the error is a *JobError.
 	ErrJobFailed = errors.New("job failed")
 	// ErrJobCanceled: someone canceled a job; the error is a *JobError.
 	ErrJobCanceled = errors.New("job canceled")
-	// ErrJobFile: the command muster refused a job file, or is not there to read it.
+	// ErrJobFile: the command muster refused a job file, or is not in PATH.
 	ErrJobFile = errors.New("job file")
 )
 
@@ -60,11 +60,11 @@ type Error struct {
 	Reason string
 	// Metadata is that of google.rpc.ErrorInfo, for example the place of the bad request in a batch.
 	Metadata map[string]string
-	// Remedy is the advice alone, where the broker sends it apart from the message. Empty: the message has it.
+	// Remedy is the remedy, if the broker sends it apart from the message. It is empty if the message contains it.
 	Remedy string
 	// Fields has, with bad input, each field, and what is wrong with it.
 	Fields map[string]string
-	// RetryAfter is the time after which the broker wants to be asked again. 0: it says nothing of that.
+	// RetryAfter is the time after which the broker asks the client to try again; 0 if it does not say.
 	RetryAfter time.Duration
 	// Why has, with ErrCannotBePlaced, what each cluster lacks.
 	Why *musterv1.StateReason
@@ -74,7 +74,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Is tells whether the error is of that kind.
+// Is returns whether the error is of that kind.
 func (e *Error) Is(target error) bool {
 	return e.kind != nil && (target == e.kind || target == ErrNotPossible && e.kind == ErrCannotBePlaced)
 }
@@ -89,7 +89,7 @@ type JobError struct {
 
 func (e *JobError) Error() string { return e.message }
 
-// Failure says what happened by its code and whose fault it was by its class. It is empty if the job was canceled.
+// Failure says what happened (its code) and where the cause lies (its class). It is empty if the job was canceled.
 func (e *JobError) Failure() *musterv1.Failure {
 	if failure := e.Job.GetFailure(); failure != nil {
 		return failure
@@ -97,7 +97,7 @@ func (e *JobError) Failure() *musterv1.Failure {
 	return &musterv1.Failure{}
 }
 
-// Is tells whether the error is ErrJobFailed or ErrJobCanceled.
+// Is returns whether the error is ErrJobFailed or ErrJobCanceled.
 func (e *JobError) Is(target error) bool {
 	return target == ErrJobFailed && e.Job.GetState() == musterv1.JobState_JOB_STATE_FAILED ||
 		target == ErrJobCanceled && e.Job.GetState() == musterv1.JobState_JOB_STATE_CANCELED
@@ -129,8 +129,9 @@ var statuses = map[connect.Code]status{
 	connect.CodeUnauthenticated:    {"UNAUTHENTICATED", ErrNotLoggedIn},
 }
 
-// fromConnect makes one of ours of the error of a call. A broken connection has several codes in this library, and is
-// UNAVAILABLE here, as for every other client of Muster. A broker that stops cuts calls off, which is as if it had gone.
+// fromConnect turns the error of a call into one of ours. A broken connection has several codes in this library, but is
+// UNAVAILABLE here, as for every other client of Muster. A broker that stops cuts calls off, so that counts as UNAVAILABLE,
+// too.
 func fromConnect(err error) *Error {
 	var own *Error
 	if errors.As(err, &own) {
@@ -194,12 +195,12 @@ func (e *Error) take(details []*connect.ErrorDetail) {
 	}
 }
 
-// isTransport tells whether the transport failed, and not the broker, whose answers have a reason.
+// isTransport returns whether the transport failed, rather than the broker, whose answers have a reason.
 func (e *Error) isTransport() bool {
 	return (e.Code == "UNAVAILABLE" || e.Code == "DEADLINE_EXCEEDED") && e.Reason == ""
 }
 
-// mayPass tells whether the same call may well succeed later.
+// mayPass returns whether the same call may succeed later.
 func (e *Error) mayPass() bool {
 	return e.Code == "UNAVAILABLE" && e.isTransport() || e.RetryAfter > 0
 }

@@ -24,10 +24,10 @@ type treeWriter struct {
 	leftOut      []LeftOut
 }
 
-// More than so many files that are left out are no list that a program reads, and a hostile cluster could fill the memory.
+// No program reads a longer list of left-out files, and a hostile cluster could fill the memory with one.
 const maxLeftOut = 10_000
 
-// A link that is made once all else is there.
+// A link is made after everything else.
 type fetchedLink struct{ place, path, target string }
 
 func (w *treeWriter) take(piece *musterv1.FetchFilesResponse) error {
@@ -59,7 +59,7 @@ func (w *treeWriter) finish() error {
 		return err
 	}
 	for _, link := range w.links {
-		// A link that was made just now may be on the way to the next one.
+		// A link that was just made may be part of the path of the next one.
 		if err := w.checkWay(link.path); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (w *treeWriter) finish() error {
 	return nil
 }
 
-// abandon removes a file that is not whole.
+// abandon removes an incomplete file.
 func (w *treeWriter) abandon() {
 	if w.file != nil {
 		_ = w.file.Close()
@@ -216,11 +216,11 @@ type FetchOptions struct {
 	Rank uint32
 }
 
-// FetchResult is what came.
+// FetchResult is the result of a copy.
 type FetchResult struct {
-	// Path is where it is now. Empty: all of it is left out.
+	// Path is the path of the copy. It is empty if everything was left out.
 	Path string
-	// LeftOut has what is there and was not sent.
+	// LeftOut lists the files that exist but were not sent.
 	LeftOut []LeftOut
 }
 

@@ -29,7 +29,7 @@ func hasEnded(job *musterv1.Job) bool {
 	return false
 }
 
-// Message is all that is known: muster.v1.Job; nil: nothing is known yet.
+// Message is the whole job as last known, or nil if nothing is known yet.
 func (j *JobHandle) Message() *musterv1.Job {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -42,7 +42,7 @@ func (j *JobHandle) set(message *musterv1.Job) {
 	j.message = message
 }
 
-// Refresh asks the broker for all facts anew, with the spec and all runs.
+// Refresh asks the broker for the whole job again, with the spec and all runs.
 func (j *JobHandle) Refresh(ctx context.Context) (*musterv1.Job, error) {
 	answer, err := call(ctx, j.client, j.client.services.jobs.GetJob, &musterv1.GetJobRequest{JobId: j.ID}, j.client.patience.call)
 	if err != nil {
@@ -267,17 +267,17 @@ func (j *JobHandle) Fetch(ctx context.Context, options FetchOptions) (FetchResul
 	return j.client.Fetch(ctx, j.ID, options)
 }
 
-// Cancel asks that it end; it does when its cluster has done so.
+// Cancel asks that the job end; it ends when its cluster has ended it.
 func (j *JobHandle) Cancel(ctx context.Context, reason string) error {
 	return j.now(j.client.Cancel(ctx, Which{IDs: []uint64{j.ID}, Reason: reason}))
 }
 
-// Hold asks that it does not start before it is released. ErrNotPossible: it runs or has ended.
+// Hold keeps the job from starting before it is released. The error is ErrNotPossible if it runs or has ended.
 func (j *JobHandle) Hold(ctx context.Context, reason string) error {
 	return j.now(j.client.Hold(ctx, Which{IDs: []uint64{j.ID}, Reason: reason}))
 }
 
-// Release lets it go on.
+// Release releases the job, so that it may start.
 func (j *JobHandle) Release(ctx context.Context, reason string) error {
 	return j.now(j.client.Release(ctx, Which{IDs: []uint64{j.ID}, Reason: reason}))
 }
@@ -289,7 +289,7 @@ func (j *JobHandle) now(changed []*musterv1.Job, err error) error {
 	return err
 }
 
-// Rerun submits it once more, and returns the new job. ErrNotPossible: it has not ended.
+// Rerun submits the job again, and returns the new job. The error is ErrNotPossible if it has not ended.
 func (j *JobHandle) Rerun(ctx context.Context, options ...SubmitOption) (*JobHandle, error) {
 	made, err := j.client.Rerun(ctx, Which{IDs: []uint64{j.ID}}, options...)
 	if err != nil {

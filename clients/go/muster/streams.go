@@ -15,7 +15,7 @@ import (
 // The longest tail of a log, in lines.
 const maxTailLines = 100_000
 
-// The rule by which a stream that broke off is opened again.
+// A resume decides whether and when a broken stream is opened again.
 type resume struct {
 	patience *patience
 	pauses   *backoff

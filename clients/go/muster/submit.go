@@ -36,8 +36,8 @@ type submitOptions struct {
 // Held submits a job that starts only after it is released.
 func Held() SubmitOption { return func(options *submitOptions) { options.held = true } }
 
-// RequestID chooses the request id, one for each job: a later submit with the same one gets the same job. Default: a new one for
-// each call, which its repeats after a broken connection use; an empty one is none.
+// RequestID chooses the request id of each job: a later submit with the same id gets the same job. By default each call makes a
+// new id, and reuses it for its repeats after a broken connection. An empty id counts as none.
 func RequestID(ids ...string) SubmitOption {
 	return func(options *submitOptions) { options.requestIDs = ids }
 }
@@ -124,7 +124,7 @@ func (c *Client) submitSpecs(ctx context.Context, jobs []planned, options *submi
 		requests[at] = &musterv1.SubmitJobRequest{Spec: job.spec, RequestId: options.requestID(at), Held: options.held}
 	}
 	if slices.ContainsFunc(jobs, func(job planned) bool { return len(job.trees) > 0 }) {
-		// The broker checks that it has the trees themselves, by which it judges the rest.
+		// The broker needs the trees themselves to judge the job, and checks that it has them.
 		if err := c.sendTrees(ctx, jobs, true); err != nil {
 			return nil, err
 		}

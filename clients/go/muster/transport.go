@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// A peer that vanished without a word is noticed by pings, which the broker takes every 15 s at most.
+	// Pings notice a peer that vanished silently; the broker accepts one every 15 s at most.
 	pingInterval = 30 * time.Second
 	pingTimeout  = 10 * time.Second
 	// An idle connection ends before it has sent a second ping.
@@ -70,8 +70,8 @@ func open(of *config) (*http.Transport, services, error) {
 	}, nil
 }
 
-// A gate ends a call that was answered by something else than a broker, where a repeat would bring the same. It follows no
-// redirection, which would take the token along.
+// A gate ends a call that something other than a broker answered, because a repeat would bring the same. It follows no
+// redirection, because that would send the token elsewhere.
 type gate struct {
 	way    http.RoundTripper
 	broker string // its address, as written
@@ -112,7 +112,7 @@ func (g *gate) fault(response *http.Response) error {
 	return nil
 }
 
-// isOfBroker tells whether an error has the form of a broker's.
+// isOfBroker returns whether an error has the form of a broker's error.
 func isOfBroker(response *http.Response) bool {
 	kind := response.Header.Get("Content-Type")
 	return strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "application/connect") ||

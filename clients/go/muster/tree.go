@@ -23,10 +23,10 @@ const (
 	maxPathBytes = 1024
 	maxNameBytes = 255
 	maxTreeBytes = 16 << 20
-	// People write such files, or take one of some kB from a collection.
+	// People write such files, or copy one of some kB from a collection.
 	maxIgnoreFileBytes = 1 << 20
 	chunkBytes         = 262_144
-	// The files that an error about too many bytes names.
+	// An error about too many bytes names this many files.
 	maxNamed = 3
 	leaveOut = "leave it out by a .musterignore file (in the form of .gitignore)"
 	remedy   = "leave what the job does not need out by a .musterignore file (in the form of .gitignore), or keep data on the " +
@@ -182,7 +182,7 @@ func (w *walk) rulesOfRepository(rulesAbove bool) error {
 	return nil
 }
 
-// enter takes what is in a directory; its path is empty or ends with '/'.
+// enter adds the contents of a directory, whose path is empty or ends with '/'.
 func (w *walk) enter(path string) error {
 	rules, entries := len(w.rules.rules), len(w.entries)
 	for _, name := range []string{w.ignore, ".musterignore"} {
@@ -200,7 +200,7 @@ func (w *walk) enter(path string) error {
 		}
 	}
 	w.rules.rules = w.rules.rules[:rules]
-	// An empty directory is only known by an entry of its own.
+	// Only an empty directory needs an entry of its own.
 	if path != "" && len(w.entries) == entries {
 		_, err = w.add(strings.TrimSuffix(path, "/"), musterv1.FileKind_FILE_KIND_DIRECTORY)
 	}
@@ -390,5 +390,5 @@ func layout(path, place string) (directory, name string, err error) {
 	return place[:max(at, 0)], place[at+1:], nil
 }
 
-// isConflict tells whether a file has changed while it was read.
+// isConflict returns whether a file has changed while it was read.
 func isConflict(err error) bool { return errors.Is(err, ErrConflict) }

@@ -16,9 +16,9 @@ import (
 
 const (
 	maxDigestsPerRequest = 10_000
-	// A file that changes while it is read is read again so many times in all.
+	// A file that changes while it is read is read at most this often.
 	triesOfChangingFiles = 3
-	// Through the Connect protocol one call brings 16 MiB, with some room for framing.
+	// Over the Connect protocol one call takes 16 MiB; this leaves some room for framing.
 	maxWebUploadBytes = 15 << 20
 	// The head of a file, and the framing of its first chunk.
 	parcelFraming = 128
@@ -127,7 +127,7 @@ func (c *Client) sendTrees(ctx context.Context, all []planned, listsAlone bool) 
 			return err
 		}
 		if len(missing) < len(digests) {
-			// Something arrived since the last try.
+			// The broker got something since the last try.
 			since = time.Now()
 		}
 		digests = missing
@@ -152,7 +152,7 @@ func (c *Client) sendTrees(ctx context.Context, all []planned, listsAlone bool) 
 	}
 }
 
-// batches splits an upload into the calls that it takes: one, but through the Connect protocol.
+// batches splits an upload into the calls that it needs: several over the Connect protocol, otherwise one.
 func (c *Client) batches(digests []string, parcels map[string]parcel) ([][]string, error) {
 	if !c.config.address.connect {
 		return [][]string{digests}, nil
@@ -213,7 +213,7 @@ func (c *Client) upload(ctx context.Context, digests []string, parcels map[strin
 	return err
 }
 
-// sendParcel sends a head and the bytes. A file that is no longer what it was ends it with a conflict.
+// sendParcel sends a head and the bytes. A file that has changed ends it with a conflict.
 func sendParcel(send func(*musterv1.UploadFilesRequest) error, sha string, one parcel) error {
 	head := &musterv1.FileHead{Sha256: sha, SizeBytes: one.size}
 	if err := send(&musterv1.UploadFilesRequest{Part: &musterv1.UploadFilesRequest_Head{Head: head}}); err != nil {

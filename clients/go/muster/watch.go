@@ -87,7 +87,7 @@ func (c *Client) AsCompleted(ctx context.Context, jobs ...*JobHandle) iter.Seq2[
 	}
 }
 
-// giveEnded gives a job that has ended and is waited for. False: there is nothing more to wait for.
+// giveEnded gives an awaited job that has ended. It returns false if there is nothing more to wait for.
 func giveEnded(left map[uint64]*JobHandle, message *musterv1.Job, yield func(*JobHandle, error) bool) bool {
 	job, is := left[message.GetId()]
 	if !is || !hasEnded(message) {
@@ -98,7 +98,7 @@ func giveEnded(left map[uint64]*JobHandle, message *musterv1.Job, yield func(*Jo
 	return yield(job, nil) && len(left) > 0
 }
 
-// awaitMany is for more than a watch takes by number: all of the range are watched, and ours are picked out.
+// awaitMany waits for more jobs than a watch takes by number: it watches all jobs of the range, and picks out ours.
 func (c *Client) awaitMany(ctx context.Context, left map[uint64]*JobHandle, give func(*musterv1.Job) bool) error {
 	ids := slices.Sorted(maps.Keys(left))
 	filter := fmt.Sprintf("id >= %d AND id <= %d", ids[0], ids[len(ids)-1])
@@ -110,7 +110,7 @@ func (c *Client) awaitMany(ctx context.Context, left map[uint64]*JobHandle, give
 		if began || !goesOn {
 			return goesOn
 		}
-		// From here on each change is seen, so that those who have ended before can be looked up.
+		// The watch sees each change from here on, so jobs that ended before can be looked up now.
 		began = true
 		for job, err := range c.List(ctx, ended) {
 			if failed = err; failed != nil || !give(job.Message()) {

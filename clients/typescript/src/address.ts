@@ -12,12 +12,12 @@ export interface Address {
   text: string;
   /** The base of each call's URL. */
   url: string;
-  /** The path of a socket; empty: it is a host. */
+  /** The path of a socket; empty for a host. */
   socket: string;
   isTls: boolean;
-  /** The Connect protocol in place of gRPC. */
+  /** Uses the Connect protocol instead of gRPC. */
   isConnect: boolean;
-  /** Nothing that is sent there leaves this machine. */
+  /** The broker is on this machine, so nothing leaves it. */
   staysHere: boolean;
 }
 

@@ -17,17 +17,17 @@ export interface ClientOptions {
    * if that is of this machine. Default: where the page came from.
    */
   broker?: string;
-  /** A token, or what gives one for each call. */
+  /** A token, or a function that returns one for each call. */
   token?: string | (() => string);
   /** The time for one call, all its attempts together. Default: 30000. */
   callTimeoutMs?: number;
   /** The time for which a stream that broke off is resumed. Default: 600000. */
   streamPatienceMs?: number;
-  /** Called at the first failure of something that will be tried again. */
+  /** Called at the first failure of a call that will be tried again. */
   onInterruption?: (error: MusterError, patienceMs: number) => void;
 }
 
-/** Tells whether nobody else can read what is sent there. */
+/** Returns whether nobody else can read what is sent there. */
 function isPrivate(broker: string): boolean {
   const { protocol, hostname } = new URL(broker);
   return protocol === "https:" || hostname === "localhost" || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
@@ -45,7 +45,7 @@ export class Client extends BaseClient<JobHandle> {
       transport: createConnectTransport({
         baseUrl: broker,
         useBinaryFormat: true,
-        // The answer says then that it is a redirection; otherwise it would be like a connection that breaks.
+        // The answer then shows the redirection; otherwise it would look like a broken connection.
         fetch: (input, init) => globalThis.fetch(input, { ...init, redirect: "manual" }),
       }),
       authorization: () => {

@@ -6,7 +6,7 @@ import { BadRequest, BrokerUnavailable, CallTimeout, fromConnect, isTransport, m
 
 /** The most bytes of one request: the default limit of a gRPC server, less some room for framing. */
 export const MAX_REQUEST_BYTES = (4 << 20) - (64 << 10);
-// A person waits for the answer of a call, unlike for a stream.
+// A person waits for the answer of a call, but not for a stream.
 const MAX_CALL_BACKOFF_MS = 1000;
 const MAX_STREAM_BACKOFF_MS = 5000;
 const FIRST_BACKOFF_MS = 100;
@@ -40,7 +40,7 @@ function patienceOf(session: Session, error: MusterError, mostMs: number): numbe
   return session.wasAnswered || !isTransport(error) ? mostMs : Math.min(mostMs, ABSENT_PATIENCE_MS);
 }
 
-/** A failure of the transport with the address and what to do; an answer of the broker stays as it is. */
+/** Adds the address and the remedy to a failure of the transport; an answer of the broker stays as it is. */
 function explain(session: Session, error: MusterError): MusterError {
   if (!isTransport(error)) return error;
   if (error.code === "DEADLINE_EXCEEDED") {
@@ -53,7 +53,7 @@ function explain(session: Session, error: MusterError): MusterError {
   );
 }
 
-/** Pauses that double, with jitter, so that many clients do not come back together. */
+/** Gives pauses that double, with jitter, so that many clients do not come back at the same time. */
 class Backoff {
   #nextMs = FIRST_BACKOFF_MS;
 
@@ -165,16 +165,16 @@ export function once<I extends DescMessage>(kind: I, init: MessageInitShape<I>):
   })();
 }
 
-/** The place at which a stream goes on after its connection broke: the request for the rest. */
+/** The place at which a stream continues after its connection broke: the request for the rest. */
 export interface Place<I extends DescMessage, O extends DescMessage, T> {
   readonly method: DescMethodStreaming<I, O>;
   readonly request: MessageInitShape<I>;
-  /** The part of a message that is new. */
+  /** Returns the new part of a message. */
   take(message: MessageShape<O>): Iterable<T>;
   isOver(): boolean;
 }
 
-/** Gives what comes of a stream that is opened again where it broke off. */
+/** Gives the messages of a stream, and opens it again where it broke off. */
 export async function* follow<I extends DescMessage, O extends DescMessage, T>(
   session: Session, place: Place<I, O, T>, limits: Limits = {},
 ): AsyncGenerator<T> {
@@ -222,7 +222,7 @@ class Resume {
     return this.#controller.signal;
   }
 
-  /** The error of a wait that is over; undefined: it is not. */
+  /** Returns the error of a wait whose time is over, else undefined. */
   isOver(): Error | undefined {
     if (this.#timeIsUp) return new WaitTimeout("the time for waiting is over; what was waited for goes on");
     return this.limits.signal?.aborted ? reasonOf(this.limits.signal) : undefined;
@@ -234,7 +234,7 @@ class Resume {
     this.#backoff.reset();
   }
 
-  /** The pause before the stream is opened again. Throws if that does not help. */
+  /** Returns the pause before the stream is opened again. Throws the error if opening it again does not help. */
   pauseMs(thrown: unknown): number {
     const over = this.isOver();
     if (over) throw over;
@@ -260,7 +260,7 @@ class Resume {
   }
 }
 
-/** Makes an upload, and repeats it while that helps; `missing` says before each try what is left to send. */
+/** Makes an upload, and repeats it while that helps; `missing` returns before each try the files that are left to send. */
 export async function repeatUpload(session: Session, missing: () => Promise<number>, attempt: () => Promise<void>): Promise<void> {
   const backoff = new Backoff(MAX_STREAM_BACKOFF_MS);
   let since = performance.now();

@@ -21,9 +21,9 @@ import { LogPlace, type LogOptions, type LogPiece, WatchPlace } from "./streams.
 // Limits of the API.
 const MAX_JOBS_PER_SUBMIT = 10_000;
 const MAX_JOBS_PER_CHANGE = 1000;
-// Jobs that keep changing between the look at them and the change are given up after this many answers without any.
+// A change by filter gives up after this many answers that changed no job, because the jobs keep changing themselves.
 const MAX_ANSWERS_WITHOUT_JOBS = 100;
-// One of the largest pages: fewer calls for those who want all.
+// Pages are as large as possible, so that listing everything takes fewer calls.
 const PAGE = 1000;
 // The tag and the length of one request within a message of several.
 const REQUEST_FRAMING_BYTES = 8;
@@ -61,7 +61,7 @@ export interface WatchOptions extends Which, Limits {
   untilEnded?: boolean;
 }
 
-/** A tree of files that goes along with a job. */
+/** A tree of files that is uploaded with a job. */
 export interface UploadTree {
   readonly sha256: string;
 }
@@ -76,7 +76,7 @@ export interface Planned<T extends UploadTree = UploadTree> {
 export abstract class BaseClient<H extends JobHandle> {
   protected constructor(protected readonly session: Session, /** Its address. */ readonly broker: string) {}
 
-  /** A job by its number; nothing is asked before its facts are. */
+  /** Returns a job by its number. It asks the broker only when you ask something of the job. */
   abstract job(id: number, message?: JobMessage): H;
 
   protected call<I extends DescMessage, O extends DescMessage>(
@@ -140,7 +140,7 @@ export abstract class BaseClient<H extends JobHandle> {
     return (planned[0] as Planned).spec;
   }
 
-  /** Tells what a job would become on each cluster that could take it, and when it would start. The best one comes first. */
+  /** Returns what a job would become on each cluster that could take it, and when it would start. The best cluster comes first. */
   async plan(what: string | string[] | Job, fields: JobFields = {}): Promise<JobPlan[]> {
     const planned = await this.prepare([describe(what, fields)]);
     await this.sendTrees(planned, true);
@@ -168,12 +168,12 @@ export abstract class BaseClient<H extends JobHandle> {
   async #submitSpecs(
     planned: Planned[], held: boolean, requestIds: string[] | undefined, validateOnly: boolean, answers: SubmitJobResponse[],
   ): Promise<void> {
-    // An empty one is none, and a repeat without any would be another job.
+    // An empty request id counts as none: a repeat without an id would make a second job.
     const ids = (requestIds ?? planned.map(() => "")).map((id) => id || newRequestId());
     if (ids.length !== planned.length) throw new BadRequest(`requestIds has ${ids.length} names for ${planned.length} jobs`);
     const requests = planned.map((job, at) => create(SubmitJobRequestSchema, { spec: job.spec, requestId: ids[at], held }));
     if (planned.some((job) => job.trees.length > 0)) {
-      // The broker checks that it has the trees themselves, by which it judges the rest.
+      // The broker needs the trees themselves to judge the job, and checks that it has them.
       await this.sendTrees(planned, true);
       await this.#sendJobs(requests, true, []);
       if (validateOnly) return;
@@ -251,7 +251,7 @@ export abstract class BaseClient<H extends JobHandle> {
     return (await this.call(ClustersService.method.listClusters, {})).clusters;
   }
 
-  /** Tells who the broker takes this client's user for. */
+  /** Says who this client's user is to the broker. */
   whoAmI(): Promise<WhoAmIResponse> {
     return this.call(IdentityService.method.whoAmI, {});
   }
@@ -273,12 +273,12 @@ export abstract class BaseClient<H extends JobHandle> {
     return this.#change(JobsService.method.cancelJobs, which);
   }
 
-  /** Asks that jobs do not start before they are released. */
+  /** Keeps jobs from starting before they are released. */
   hold(which: Which & { reason?: string }): Promise<JobMessage[]> {
     return this.#change(JobsService.method.holdJobs, which);
   }
 
-  /** Lets held jobs go on. */
+  /** Releases held jobs. */
   release(which: Which & { reason?: string }): Promise<JobMessage[]> {
     return this.#change(JobsService.method.releaseJobs, which);
   }
@@ -304,7 +304,7 @@ export abstract class BaseClient<H extends JobHandle> {
     return changed;
   }
 
-  /** Submits jobs that have ended once more, at most 1000, all or none; returns the new ones. */
+  /** Submits ended jobs again, at most 1000, all or none, and returns the new jobs. */
   async rerun(which: Which & SubmitOptions): Promise<H[]> {
     const answer = await this.call(JobsService.method.rerunJobs, {
       jobIds: idsOf(which.jobs ?? []).map(BigInt), filter: which.filter ?? "", held: which.held ?? false, requestId: which.requestId || newRequestId(),

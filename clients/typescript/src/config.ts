@@ -8,16 +8,16 @@ import { parse } from "yaml";
 import { type Address, parseAddress } from "./address.js";
 import { ConfigurationError } from "./errors.js";
 
-// More is no configuration, no token, no certificate.
+// A larger file is neither a configuration, a token nor a certificate.
 const MAX_FILE_BYTES = 1 << 20;
-// A login's token is not used when so little of its life is left.
+// A login's token is not used if less than this is left of its life.
 const LOGIN_MARGIN_MS = 5000;
 const TOKEN_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 export const TOKEN_PREFIX = "mst_";
 const TOKEN_CHARACTERS = 40;
 const TOKEN_SUM_CHARACTERS = 6;
 
-/** The way to a broker, as its user chooses it. Without any, it is found as the command `muster` finds it. */
+/** The way to a broker, as its user chooses it. Without options the client finds the broker as the command `muster` does. */
 export interface BrokerOptions {
   /** An address: unix:PATH, HOST:PORT, tls:HOST:PORT, http://HOST:PORT or https://HOST:PORT. */
   broker?: string;

@@ -15,7 +15,7 @@ MAX_SOCKET_PATH_BYTES = 107
 
 @dataclasses.dataclass(frozen=True)
 class Address:
-    """One that was read."""
+    """An address that was read."""
 
     text: str  # as written
     target: str  # as gRPC takes it; never a name that a proxy could redirect
@@ -48,7 +48,7 @@ def _bad(text: str, problem: str) -> ConfigurationError:
 
 
 def _tcp(text: str, place: str) -> tuple[str, bool]:
-    """gRPC's target, and whether it is this machine."""
+    """Returns gRPC's target, and whether it is on this machine."""
     if place.startswith(("/", "./")):
         raise _bad(text, f"there is no port; did you mean unix:{place}?")
     host, colon, port = place.rpartition(":")

@@ -1,4 +1,4 @@
-"""Functions as jobs: the files that go along with them, and the outcome that comes back.
+"""Functions as jobs: the files that are uploaded with them, and the outcome that comes back.
 
 A function's job brings along a directory `.muster-call` with the pickled function, its arguments, cloudpickle and a small
 program. That writes the outcome into the results directory, from where it is fetched. The cluster's Python needs nothing else,
@@ -23,7 +23,7 @@ from muster.v1 import job_pb2
 DIRECTORY = ".muster-call"
 OUTCOME_NAME = "muster-outcome.pickle"
 OUTCOME_PATH = "results/" + OUTCOME_NAME
-# By which a job of a function is known.
+# The label by which the client recognises the job of a function.
 LABEL, LABEL_VALUE = "muster-python", "call"
 PICKLE_PROTOCOL = 4
 
@@ -71,7 +71,7 @@ class Calls:
         self._common["call.py"] = pathlib.Path(__file__).with_name("_worker.py").read_bytes()
 
     def _pickle(self, thing: Any) -> bytes:
-        """Functions of the user's own module go along by value, because the cluster does not have the module."""
+        """Sends functions of the user's own module by value, because the cluster does not have the module."""
         own = self._function_module
         by_value = own is not None and own.__name__ not in self._cloudpickle.list_registry_pickle_by_value()
         if by_value:
@@ -83,13 +83,13 @@ class Calls:
                 self._cloudpickle.unregister_pickle_by_value(own)
 
     def job(self) -> Job:
-        """The job of one batch, before the batch is known."""
+        """Returns the job of a batch, without the batch."""
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         command = [*self._python, f"{DIRECTORY}/call.py", version]
         return self._job.replace(command=command, name=self._name, labels={**self._job.labels, LABEL: LABEL_VALUE})
 
     def plan(self, prepared: Planned, batches: Sequence[Sequence[Call]]) -> List[Planned]:
-        """One job for each batch of calls; `prepared` is job() with its own files."""
+        """Makes one job for each batch of calls; `prepared` is job() with its own files."""
         spec = prepared.spec
         planned = []
         for batch in batches:
@@ -103,7 +103,7 @@ class Calls:
 
 
 def _own_module(function: Any) -> Any:
-    """The module of a function, unless it is __main__, whose functions always go along, or one that was installed."""
+    """Returns the module of a function, unless it is __main__, whose functions are always sent, or an installed one."""
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     path = getattr(module, "__file__", None)
     if module is None or module.__name__ == "__main__" or path is None:
@@ -113,12 +113,12 @@ def _own_module(function: Any) -> Any:
 
 
 def has_outcomes(job: job_pb2.Job) -> bool:
-    """Tells whether it is a function's job."""
+    """Returns whether the job is that of a function."""
     return job.labels.get(LABEL) == LABEL_VALUE
 
 
 def load(data: bytes, job_id: int) -> List[Outcome]:
-    """Reads what the job wrote. Unpickling runs code that the job chose: it is as trusted as the cluster."""
+    """Reads the outcomes that the job wrote. Unpickling runs code that the job chose, so the cluster must be trusted."""
     try:
         raw: List[Dict[str, Any]] = pickle.loads(data)
     except Exception as error:
@@ -143,7 +143,7 @@ def _outcome(raw: Dict[str, Any], job_id: int) -> Outcome:
 
 
 def values(outcomes: Sequence[Outcome]) -> Iterator[Any]:
-    """The values in order; raises the exception of a call in its place."""
+    """Gives the values in order, and raises the exception of a call when its value would come."""
     for outcome in outcomes:
         if outcome.error is not None:
             raise outcome.error

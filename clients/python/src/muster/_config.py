@@ -20,9 +20,9 @@ import yaml
 from muster._address import Address, parse_address
 from muster.errors import ConfigurationError
 
-# More is no configuration, no token, no certificate.
+# A larger file is neither a configuration, a token nor a certificate.
 MAX_FILE_BYTES = 1 << 20
-# A login's token is not used when so little of its life is left.
+# A login's token is not used if less than this is left of its life.
 LOGIN_MARGIN_S = 5.0
 TOKEN_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 TOKEN_PREFIX = "mst_"
@@ -31,7 +31,7 @@ TOKEN_CHARACTERS, TOKEN_SUM_CHARACTERS = 40, 6
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """The end of the search."""
+    """The result of the search for the broker and for how to speak with it."""
 
     address: Address
     origin: str  # "named by MUSTER_BROKER", for errors
@@ -61,7 +61,7 @@ def _read(path: pathlib.Path) -> bytes:
 
 
 def _yaml(path: Optional[pathlib.Path]) -> Dict[str, Any]:
-    """The mapping in a file, its scalars as texts; empty: there is no such file."""
+    """Returns the mapping in a file, with its scalars as texts; empty if there is no such file."""
     if path is None or not path.exists():
         return {}
     try:
@@ -76,7 +76,7 @@ def _yaml(path: Optional[pathlib.Path]) -> Dict[str, Any]:
 
 
 def check_token(text: str, source: str) -> str:
-    """The token without blanks around it. Raises ConfigurationError, which names the source, and never the token."""
+    """Returns the token without blanks around it. Raises ConfigurationError, which names the source but never the token."""
     token = text.strip()
     body, total = token[:-TOKEN_SUM_CHARACTERS], token[-TOKEN_SUM_CHARACTERS:]
     number = int.from_bytes(hashlib.sha256(body.encode()).digest()[:8], "big")
@@ -91,7 +91,7 @@ def check_token(text: str, source: str) -> str:
 
 
 def _private(path: pathlib.Path, remedy: str) -> bytes:
-    """A file that only its owner may read."""
+    """Reads a file that only its owner may read."""
     data = _read(path)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
@@ -100,13 +100,13 @@ def _private(path: pathlib.Path, remedy: str) -> bytes:
 
 
 def read_token_file(path: str) -> str:
-    """The token in a file."""
+    """Reads the token in a file."""
     data = _private(pathlib.Path(path), f"chmod 600 {path}, and revoke the token if others could use it")
     return check_token(data.decode("utf-8", "replace"), f"the token file {path}")
 
 
 def _login(path: pathlib.Path, broker: str) -> Callable[[], str]:
-    """The ID token of `muster login`, which `muster` renews: the file is read again for each call."""
+    """Reads the ID token of `muster login` again for each call, because `muster` renews it."""
 
     def token() -> str:
         try:
@@ -158,7 +158,7 @@ def load(*, broker: Optional[str] = None, context: Optional[str] = None, token: 
 
 
 def _context(configuration: Optional[pathlib.Path], wanted: str) -> tuple[str, Dict[str, Any]]:
-    """The context of that name, or the user's current one; an empty name: there is none."""
+    """Returns the context of that name, or the user's current one; its name is empty if there is none."""
     content = _yaml(configuration / "contexts.yaml" if configuration else None)
     contexts = content.get("contexts") or {}
     name = wanted or str(content.get("current") or "")
@@ -173,7 +173,7 @@ def _context(configuration: Optional[pathlib.Path], wanted: str) -> tuple[str, D
 
 def _broker(variables: Mapping[str, str], configuration: Optional[pathlib.Path], name: str,
             chosen: Mapping[str, Any]) -> tuple[str, str]:
-    """The address and who named it."""
+    """Returns the address, and the setting that named it."""
     if name:
         if not chosen.get("broker"):
             raise ConfigurationError(f'the context "{name}" has no broker; muster context set {name} --broker ADDRESS')

@@ -16,12 +16,12 @@ from muster.v1 import file_tree_pb2 as trees
 from muster.v1 import files_service_pb2 as files
 
 
-# More than so many files that are left out are no list that a program reads, and a hostile cluster could fill the memory.
+# No program reads a longer list of left-out files, and a hostile cluster could fill the memory with one.
 MAX_LEFT_OUT = 10_000
 
 
 class LeftOut(NamedTuple):
-    """A file that is there and was not sent."""
+    """A file that exists but was not sent."""
 
     path: str  # relative to what was asked for; empty: that itself
     why: str  # "is a socket"
@@ -29,7 +29,7 @@ class LeftOut(NamedTuple):
 
 
 class Fetched(str):
-    """The path of what came: a text; empty: all of it is left out. `left_out` has what was not sent."""
+    """The path of the copy, as a string; empty if all of it was left out. `left_out` lists the files that were not sent."""
 
     left_out: Tuple[LeftOut, ...]
 
@@ -48,7 +48,7 @@ def _left_out(message: files.FileLeftOut) -> LeftOut:
 
 
 class TreeWriter:
-    """One fetch. `name` is what was asked for: it becomes target/name if the target is a directory, else the target itself."""
+    """One fetch. `name` is the path that was asked for: it becomes target/name if the target is a directory, else the target."""
 
     def __init__(self, target: str, name: str) -> None:
         self._target, self._name = target, name
@@ -60,7 +60,7 @@ class TreeWriter:
         self._left_out: List[LeftOut] = []
 
     def take(self, piece: files.FetchFilesResponse) -> None:
-        """Raises MusterError: the broker sends what no tree has; OSError."""
+        """Raises MusterError if the broker sends an invalid tree, and OSError."""
         kind = piece.WhichOneof("piece")
         if kind == "entry":
             self._end_file()
@@ -86,7 +86,7 @@ class TreeWriter:
         return Fetched(os.fsdecode(self._root), self._left_out)
 
     def abandon(self) -> None:
-        """Removes a file that is not whole."""
+        """Removes an incomplete file."""
         if self._file is not None:
             self._file.close()
             os.unlink(self._part)

@@ -21,7 +21,7 @@ def _byte(value: int) -> bytes:
 
 
 def _without_trailing_spaces(line: bytes) -> bytes:
-    """Spaces at the end count only after a backslash."""
+    """Removes spaces at the end, except after a backslash."""
     end = at = 0
     while at < len(line):
         if line[at:at + 1] == b"\\":
@@ -40,7 +40,7 @@ def _take_byte(glob: bytes, at: int) -> Tuple[Optional[int], int]:
 
 
 def _brackets(glob: bytes, at: int) -> Tuple[Optional[bytes], int]:
-    """The expression of brackets that begin at `at`; None: they do not end, and the pattern matches nothing."""
+    """Returns the expression of brackets that begin at `at`; None if they do not end, so that the pattern matches nothing."""
     at += 1
     negated = glob[at:at + 1] in (b"!", b"^")
     at += negated
@@ -75,7 +75,7 @@ def _brackets(glob: bytes, at: int) -> Tuple[Optional[bytes], int]:
 
 
 def _stars(glob: bytes, at: int) -> Tuple[bytes, int]:
-    """Two or more between slashes, or at an end, stand for any directories; elsewhere any number is like one."""
+    """Two or more stars between slashes, or at an end, stand for any directories; elsewhere they are like one star."""
     begin = at
     while glob[at:at + 1] == b"*":
         at += 1

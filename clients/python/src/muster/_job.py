@@ -50,11 +50,11 @@ class Job:
     fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # anything else of JobSpec
 
     def replace(self, **changes: Any) -> Job:
-        """The same job with other values. Raises TypeError: there is no such field."""
+        """Returns the same job with other values. Raises TypeError if there is no such field."""
         return dataclasses.replace(self, **changes)
 
     def spec(self) -> job_spec_pb2.JobSpec:
-        """The message for the broker, without the files that go along. Raises ValueError, which names the field."""
+        """Returns the message for the broker, without the files to upload. Raises ValueError, which names the field."""
         try:
             spec = job_spec_pb2.JobSpec()
             if self.fields:
@@ -87,7 +87,7 @@ class Job:
         return spec
 
     def uploads(self) -> List[Tuple[str, str]]:
-        """(path here, place in the run's directory) of what goes along."""
+        """Returns (path here, place in the run's directory) of each file or directory to upload."""
         found: List[Tuple[str, str]] = []
         if self.workdir is not None:
             found.append((os.path.expanduser(os.fspath(self.workdir)), ""))
@@ -117,7 +117,7 @@ class Job:
 
 
 def describe(what: Any, fields: Dict[str, Any]) -> Union[Job, job_spec_pb2.JobSpec]:
-    """A command, a Job or a JobSpec, with fields of a Job in place of its own. Raises TypeError."""
+    """Makes a Job or JobSpec of a command, a Job or a JobSpec, with some fields replaced. Raises TypeError."""
     if isinstance(what, job_spec_pb2.JobSpec):
         if fields:
             raise TypeError(f"a JobSpec takes no further fields: {', '.join(fields)}; set them in the message")

@@ -17,7 +17,7 @@ from muster.v1 import jobs_service_pb2 as jobs
 Q = TypeVar("Q")
 A = TypeVar("A")
 
-# One request has at most this many bytes: what a gRPC server takes by default, less some room for framing.
+# One request has at most this many bytes: the default limit of a gRPC server, less some room for framing.
 MAX_REQUEST_BYTES = (4 << 20) - (64 << 10)
 
 
@@ -44,7 +44,7 @@ class Method(Generic[Q, A]):
         return kind.FromString(data)
 
 
-# Those that submit are repeatable because this package gives every request a request_id.
+# Calls that submit are repeatable because this package gives every request a request_id.
 SUBMIT_JOB = Method("JobsService", "SubmitJob", jobs.SubmitJobRequest, jobs.SubmitJobResponse)
 SUBMIT_JOBS = Method("JobsService", "SubmitJobs", jobs.SubmitJobsRequest, jobs.SubmitJobsResponse)
 RERUN_JOBS = Method("JobsService", "RerunJobs", jobs.RerunJobsRequest, jobs.RerunJobsResponse)
@@ -67,7 +67,7 @@ METHODS: Tuple[Method[Any, Any], ...] = (
     SUBMIT_JOB, SUBMIT_JOBS, RERUN_JOBS, GET_JOB, LIST_JOBS, COUNT_JOBS, LIST_TRANSITIONS, CANCEL_JOBS, HOLD_JOBS, RELEASE_JOBS,
     PLAN_JOB, LIST_CLUSTERS, WHO_AM_I, FIND_MISSING_FILES, WATCH_JOBS, READ_LOG, UPLOAD_FILES, FETCH_FILES)
 
-# Repeats are ours; a broker that restarts is found again soon; a peer that vanished without a word is noticed.
+# This package makes the repeats itself, finds a restarted broker again soon, and notices a peer that vanished silently.
 CHANNEL_OPTIONS: List[Tuple[str, Any]] = [
     ("grpc.enable_retries", 0),
     ("grpc.service_config_disable_resolution", 1),
@@ -82,7 +82,7 @@ CHANNEL_OPTIONS: List[Tuple[str, Any]] = [
 
 
 def open_channel(config: Config, module: Any) -> Any:
-    """A channel of `grpc` or of `grpc.aio`; it connects at the first call. Raises ConfigurationError."""
+    """Returns a channel of `grpc` or of `grpc.aio`, which connects at the first call. Raises ConfigurationError."""
     if config.address.is_tls:
         make: Any = grpc.ssl_channel_credentials
         trust = make(root_certificates=config.ca)
@@ -91,7 +91,7 @@ def open_channel(config: Config, module: Any) -> Any:
 
 
 def metadata_of(config: Config) -> Optional[List[Tuple[str, str]]]:
-    """The metadata of a call made now. Raises ConfigurationError: the token would travel through a network in the clear."""
+    """Returns the metadata of a call made now. Raises ConfigurationError if the token would cross a network in the clear."""
     token = config.token()
     if not token:
         return None

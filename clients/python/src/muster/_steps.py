@@ -65,17 +65,17 @@ class Patience:
     absent_s: float = 2.0  # nobody listens on the socket, and no broker has answered this client yet
     was_answered: bool = False
     address: str = ""  # of the broker, for errors, with who named it: "unix:/run/b.sock (named by MUSTER_BROKER)"
-    # Called at the first failure of what will be tried again, with the error and how long it will be tried.
+    # Called at the first failure of a call that will be tried again, with the error and the time for which it will be.
     on_interruption: Optional[Callable[[errors.MusterError, float], None]] = None
 
     def of(self, error: errors.MusterError, patience_s: float) -> float:
-        """The part of it for which it is worth trying again."""
+        """Returns the part of the time for which it is worth trying again."""
         if self.was_answered or not errors.is_transport(error):
             return patience_s
         return min(patience_s, self.absent_s)
 
     def explain(self, error: errors.MusterError) -> errors.MusterError:
-        """A failure of the transport with the address and what to do; an answer of the broker stays as it is."""
+        """Adds the address and the remedy to a failure of the transport; an answer of the broker stays as it is."""
         if not errors.is_transport(error):
             return error
         if error.code == "DEADLINE_EXCEEDED":
@@ -90,7 +90,7 @@ class Patience:
 
 
 class Backoff:
-    """Pauses that double, with jitter, so that many clients do not come back together."""
+    """Gives pauses that double, with jitter, so that many clients do not come back at the same time."""
 
     def __init__(self, first_s: float = 0.1, most_s: float = 5.0) -> None:
         self._first_s, self._most_s = first_s, most_s
@@ -105,7 +105,7 @@ class Backoff:
         self._next_s = self._first_s
 
 
-# A person waits for the answer of a call, unlike for a stream.
+# A person waits for the answer of a call, but not for a stream.
 MAX_CALL_BACKOFF_S = 1.0
 
 
@@ -157,7 +157,7 @@ class Resume:
         self._backoff.reset()
 
     def pause_s(self, refused: Any) -> float:
-        """The wait before the stream is opened again. Raises if that does not help."""
+        """Returns the pause before the stream is opened again. Raises the error if opening it again does not help."""
         error = errors.from_grpc(refused)
         now = time.monotonic()
         if error.code == "DEADLINE_EXCEEDED" and self._deadline is not None and now >= self._deadline - 0.05:

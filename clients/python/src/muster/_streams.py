@@ -1,4 +1,4 @@
-"""The place at which a stream goes on after its connection broke: nothing is lost, and nothing comes twice."""
+"""The place at which a stream continues after its connection broke, so that nothing is lost or comes twice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WatchPlace:
         self.began = False
 
     def take(self, message: jobs.WatchJobsResponse) -> Iterator[jobs.JobChange]:
-        """The changes of a message that are new."""
+        """Returns the new changes of a message."""
         if message.HasField("heartbeat"):
             self.began = True
             self.request.after = max(self.request.after, message.heartbeat.sequence)
@@ -31,7 +31,7 @@ class WatchPlace:
         for change in message.changes:
             if change.sequence <= self.request.after:
                 continue
-            # Set before it is given away: whoever reads it may never come back for the next one.
+            # This is set before the change is given away, because the reader may never ask for the next one.
             self.request.after = change.sequence
             yield change
 
@@ -46,12 +46,12 @@ class LogPiece:
     stream: str  # "stdout" or "stderr"
     offset: int  # of the first byte in that output
     data: bytes
-    # The end of the output behind the piece, e.g. "COMPLETE" or "TRUNCATED"; empty if it is not here.
+    # The end of the output after the piece, e.g. "COMPLETE" or "TRUNCATED"; empty if the output goes on.
     end: str = ""
 
 
 class LogPlace:
-    """The place of a log, likewise."""
+    """The place of a log: the request for the rest."""
 
     method: Method[jobs.ReadLogRequest, jobs.ReadLogResponse] = READ_LOG
 
@@ -63,7 +63,7 @@ class LogPlace:
             self._going_on = {request.stream}
 
     def take(self, piece: jobs.ReadLogResponse) -> Iterator[LogPiece]:
-        """The part of the piece that is new."""
+        """Returns the new part of the piece."""
         if piece.stream not in self._going_on or self._notes_tail(piece):
             return
         position = self._position(piece.stream)
@@ -92,7 +92,7 @@ class LogPlace:
         return added
 
     def _notes_tail(self, piece: jobs.ReadLogResponse) -> bool:
-        """The first messages say where the last lines begin; until each output has, a new stream asks for them again."""
+        """Notes where the last lines begin. Until each output's first message has said so, a new stream asks for them again."""
         if not self.request.tail_lines or piece.end:
             return False
         self._tail_begins[piece.stream] = piece.offset
@@ -127,7 +127,7 @@ class Lines:
 
 
 def log_request(job_id: int, *, run: int, rank: int, stream: str, follow: bool, tail: Optional[int]) -> jobs.ReadLogRequest:
-    """Raises ValueError: there is no such stream."""
+    """Raises ValueError if there is no such stream."""
     if stream not in STREAMS:
         raise ValueError(f'stream is "{stream}"; it is "both", "stdout" or "stderr"')
     if tail is not None and not 1 <= tail <= 100_000:

@@ -1,4 +1,4 @@
-"""A directory of this machine as a FileTree, by the rules of docs/files.md. As clients/cpp/uploads/local_tree.h has it."""
+"""Makes a FileTree of a directory, by the rules of docs/files.md, like clients/cpp/uploads/local_tree.h."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from muster.v1 import files_service_pb2 as files
 MAX_ENTRIES = 50_000
 MAX_PATH_BYTES, MAX_NAME_BYTES = 1024, 255
 MAX_TREE_BYTES = 16 << 20
-# Limit of one .gitignore file; people write them, or take one of some kB from a collection.
+# A .gitignore file has at most this many bytes: people write it, or copy one of some kB from a collection.
 MAX_IGNORE_FILE_BYTES = 1 << 20
 CHUNK_BYTES = 262_144
-# The files that an error about too many bytes names.
+# An error about too many bytes names this many files.
 MAX_NAMED = 3
 LEAVE_OUT = "leave it out by a .musterignore file (in the form of .gitignore)"
 REMEDY = ("leave what the job does not need out by a .musterignore file (in the form of .gitignore), or keep data on the "
@@ -31,7 +31,7 @@ Source = Union[bytes, str]
 
 @dataclasses.dataclass
 class LocalTree:
-    """One that can be uploaded."""
+    """A tree that can be uploaded."""
 
     tree: trees.FileTree
     data: bytes  # the tree's own, a file like the others
@@ -39,11 +39,11 @@ class LocalTree:
     sources: Dict[str, Source]  # by digest
 
     def alone(self) -> LocalTree:
-        """The list of files without the files."""
+        """Returns the tree's own list of files, without the files."""
         return LocalTree(trees.FileTree(), self.data, self.sha256, {self.sha256: self.data})
 
     def sizes(self) -> Dict[str, int]:
-        """The files by digest, the tree itself among them."""
+        """Returns the files by digest, including the tree itself."""
         found = {entry.sha256: entry.size_bytes for entry in self.tree.entries if entry.kind == trees.FILE_KIND_FILE}
         found[self.sha256] = len(self.data)
         return found
@@ -58,7 +58,7 @@ def _shown(path: bytes) -> str:
 
 
 def fault_of_path(path: bytes) -> str:
-    """The fault of a path of a tree; empty: none."""
+    """Returns the fault of a path of a tree; empty if it has none."""
     if not path or path.startswith(b"/") or path.endswith(b"/") or b"\0" in path:
         return "is no relative path of a file"
     if len(path) > MAX_PATH_BYTES:
@@ -70,7 +70,7 @@ def fault_of_path(path: bytes) -> str:
 
 
 def fault_of_link(path: bytes, target: bytes) -> str:
-    """The fault of a link by the place where it leads, whatever else is there; empty: none."""
+    """Returns the fault of a link, judged only by where it leads; empty if it has none."""
     if not target or len(target) > MAX_PATH_BYTES or b"\0" in target:
         return "is a link that leads nowhere"
     if target.startswith(b"/"):
@@ -122,14 +122,14 @@ class _Walk:
             self._prefix += part + b"/"
 
     def _enter(self, path: bytes) -> None:
-        """Takes what is in a directory; its path is empty or ends with '/'."""
+        """Adds the contents of a directory, whose path is empty or ends with '/'."""
         rules, entries = len(self._rules), len(self.entries)
         for name in (self._ignore, b".musterignore"):
             self._add_rules(os.path.join(self._root, path + name), self._prefix + path)
         for name in sorted(os.listdir(os.path.join(self._root, path) if path else self._root)):
             self._take(path + name, os.path.join(self._root, path + name), name)
         self._rules.shrink(rules)
-        # An empty directory is only known by an entry of its own.
+        # Only an empty directory needs an entry of its own.
         if path and len(self.entries) == entries:
             self._add(path[:-1], trees.FILE_KIND_DIRECTORY)
 
@@ -171,7 +171,7 @@ def _set_mode(entry: trees.FileTreeEntry, info: os.stat_result) -> None:
 
 
 def _digest(path: str, entry: trees.FileTreeEntry) -> None:
-    """Size and digest are those of the bytes read, which may be fewer than before, and never more."""
+    """Sets size and digest to those of the bytes read, which may be fewer than before, but never more."""
     digest, size = hashlib.sha256(), 0
     with open(path, "rb") as file:
         while True:
@@ -186,7 +186,7 @@ def _digest(path: str, entry: trees.FileTreeEntry) -> None:
 
 
 def read_tree(path: str, max_bytes: int, rules_above: bool, name: str = "") -> LocalTree:
-    """A directory, or a file, which becomes a tree of one under `name`. Raises BadRequest, OSError, or Conflict: it changes."""
+    """Reads a directory, or a file, which becomes a tree of one file `name`. Raises BadRequest, OSError, or Conflict: it changed."""
     info = os.stat(path)
     is_directory = stat.S_ISDIR(info.st_mode)
     if is_directory:
@@ -211,7 +211,7 @@ def read_tree(path: str, max_bytes: int, rules_above: bool, name: str = "") -> L
 
 
 def tree_of(contents: Dict[str, bytes]) -> LocalTree:
-    """A tree of files that are in memory, by their paths."""
+    """Makes a tree of files in memory, given by their paths."""
     entries, sources = [], {}
     for path, data in contents.items():
         sha256 = hashlib.sha256(data).hexdigest()
@@ -232,7 +232,7 @@ def _finish(entries: List[trees.FileTreeEntry], sources: Dict[str, Source]) -> L
 
 
 def layout(path: str, place: str) -> Tuple[str, str]:
-    """The directory of an upload and the name of a lone file there. Raises ValueError: the place is the cluster's."""
+    """Returns the directory of an upload, and the name of a single file there. Raises ValueError: it is a path of the cluster."""
     if place.startswith(("/", "~")):
         raise ValueError(f'files: "{place}" is a place of the cluster, which all its jobs share; write a relative path, which '
                          "is one of the run's own directory")
@@ -249,7 +249,7 @@ def layout(path: str, place: str) -> Tuple[str, str]:
 
 
 def requests(missing: List[Tuple[str, int, Source]]) -> Iterator[files.UploadFilesRequest]:
-    """The messages of one upload. A file that is no longer what it was ends it with a Conflict."""
+    """Gives the messages of one upload. A file that has changed ends it with a Conflict."""
     for sha256, size, source in missing:
         yield files.UploadFilesRequest(head=files.FileHead(sha256=sha256, size_bytes=size))
         if isinstance(source, bytes):

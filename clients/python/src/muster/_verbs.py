@@ -25,11 +25,11 @@ from muster.v1 import jobs_service_pb2 as jobs
 MAX_JOBS_PER_SUBMIT = 10_000
 MAX_JOBS_PER_CHANGE = 1000
 MAX_DIGESTS_PER_REQUEST = 10_000
-# A file that changes while it is read is read again so many times in all.
+# A file that changes while it is read is read at most this often.
 TRIES_OF_CHANGING_FILES = 3
-# Jobs that keep changing between the look at them and the change are given up after this many answers without any.
+# A change by filter gives up after this many answers that changed no job, because the jobs keep changing themselves.
 MAX_ANSWERS_WITHOUT_JOBS = 100
-# A page is one of the largest, which means fewer calls for those who want all.
+# Pages are as large as possible, so that listing everything takes fewer calls.
 PAGE = 1000
 JOB_FILE_TIMEOUT_S = 900.0
 # The tag and the length of one request within a message of several.
@@ -41,7 +41,7 @@ STATE_PREFIX = "JOB_STATE_"
 
 
 def state_name(job: job_pb2.Job) -> str:
-    """"RUNNING"; the number of a state that only a newer broker knows."""
+    """Returns a name such as "RUNNING", or the number of a state that only a newer broker knows."""
     try:
         return job_pb2.JobState.Name(job.state)[len(STATE_PREFIX):]
     except ValueError:
@@ -140,17 +140,17 @@ def send_files(trees: Iterable[_tree.LocalTree], patience: Patience) -> Steps[in
 
 def submit_specs(planned: Sequence[Planned], patience: Patience, *, held: bool, request_ids: Optional[Sequence[str]],
                  validate_only: bool) -> Steps[List[jobs.SubmitJobResponse]]:
-    """Sends files, then jobs: all of one message or none. More than fit into one message go in several.
+    """Sends files, then jobs: all jobs of a message or none. If they do not fit into one message, it sends several.
 
     Files go after the broker has said that the jobs are good, so that nothing is sent for a job that no cluster can take. An
     error has the answers that came before it as `submitted`.
     """
-    # An empty one is none, and a repeat without any would be another job.
+    # An empty request id counts as none: a repeat without an id would make a second job.
     ids = [one or new_request_id() for one in request_ids or [""] * len(planned)]
     if len(ids) != len(planned):
         raise ValueError(f"request_id has {len(ids)} names for {len(planned)} jobs")
     if any(job.trees for job in planned):
-        # The broker checks that it has the trees themselves, by which it judges the rest.
+        # The broker needs the trees themselves to judge the job, and checks that it has them.
         yield from send_files([tree.alone() for job in planned for tree in job.trees], patience)
         yield from _send_jobs(planned, ids, patience, held, True)
         if not validate_only:
@@ -237,7 +237,7 @@ def count(filter: str, patience: Patience) -> Steps[int]:
 
 
 def count_by(filter: str, by: Sequence[str], patience: Patience) -> Steps[List[jobs.JobCount]]:
-    """Groups: state, cluster, user, project, or label=KEY."""
+    """Returns the way to group: by state, cluster, user, project, or label=KEY."""
     request = jobs.CountJobsRequest(filter=filter)
     for group in [by] if isinstance(by, str) else by:
         name, _, label = group.partition("=")
@@ -289,7 +289,7 @@ def change(verb: str, job_ids: Sequence[int], filter: str, reason: str, validate
 
 
 def rerun(job_ids: Sequence[int], filter: str, held: bool, request_id: Optional[str], patience: Patience) -> Steps[List[int]]:
-    """The numbers of the new jobs. At most 1000 in one call, all or none."""
+    """Returns the numbers of the new jobs. One call takes at most 1000, all or none."""
     request = jobs.RerunJobsRequest(job_ids=job_ids, filter=filter, held=held, request_id=request_id or new_request_id())
     return [job.job_id for job in (yield from call(rpc.RERUN_JOBS, request, patience)).jobs]
 
@@ -346,7 +346,7 @@ class Why:
 
 
 def why(job: job_pb2.Job) -> Why:
-    """Explains a job as the broker last told of it."""
+    """Explains a job by what the broker last said of it."""
     from muster.v1 import facts_pb2
     if job.state == job_pb2.JOB_STATE_FAILED and job.HasField("failure"):
         failure = job.failure
@@ -367,7 +367,7 @@ def _name(enum: Any, number: int, prefix: str) -> str:
 
 
 def ended_or_raise(job: job_pb2.Job) -> job_pb2.Job:
-    """The job if it has succeeded. Raises JobFailed or JobCanceled."""
+    """Returns the job if it has succeeded. Raises JobFailed or JobCanceled."""
     if job.state == job_pb2.JOB_STATE_FAILED:
         raise errors.JobFailed(f"job {job.id} has failed: {why(job)}", job)
     if job.state == job_pb2.JOB_STATE_CANCELED:

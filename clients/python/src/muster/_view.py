@@ -9,7 +9,7 @@ from typing import Any, List, Optional, Tuple
 from muster import _verbs
 from muster.v1 import job_pb2
 
-# The width of a terminal that nobody asks.
+# The assumed width if the terminal's is not known.
 MAX_LINE = 110
 
 
@@ -27,7 +27,7 @@ def _facts(message: job_pb2.Job) -> List[Tuple[str, str]]:
 
 
 def text(job_id: int, message: Optional[job_pb2.Job]) -> str:
-    """On one line."""
+    """Returns the job on one line."""
     if message is None:
         return f"Job {job_id}"
     facts = dict(_facts(message))
@@ -39,14 +39,14 @@ def text(job_id: int, message: Optional[job_pb2.Job]) -> str:
 
 
 def html(job_id: int, message: Optional[job_pb2.Job]) -> str:
-    """As a table; every text of others is escaped."""
+    """Returns the job as an HTML table; every text of others is escaped."""
     rows = [("job", str(job_id))] + (_facts(message) if message is not None else [])
     cells = "".join(f"<tr><th>{markup.escape(key)}</th><td>{markup.escape(value)}</td></tr>" for key, value in rows)
     return f"<table>{cells}</table>"
 
 
 class Progress:
-    """One place that shows the latest state: a line of a terminal, or a notebook's output. Elsewhere it shows nothing."""
+    """Shows the latest state on a line of a terminal or in a notebook's output; elsewhere it shows nothing."""
 
     def __init__(self) -> None:
         self._display: Any = None

@@ -18,7 +18,7 @@ def load(name: str) -> Any:
 
 
 def outcome_of(call: Callable[[], Any], dumps: Callable[[Any, int], bytes]) -> Dict[str, Any]:
-    """The value or the exception of one call, pickled each by itself, so that a bad one spoils no other."""
+    """Returns the value or the exception of one call, pickled by itself, so that a bad one does not spoil the others."""
     try:
         return {"value": dumps(call(), 4)}
     except Exception as error:
@@ -42,7 +42,7 @@ def main(version: str) -> None:
     function = load("function.pickle")
     outcomes = [outcome_of(lambda: function(*arguments, **keywords), cloudpickle.dumps)
                 for arguments, keywords in load("calls.pickle")]
-    # Only rank 0's count.
+    # Only the outcomes of rank 0 count.
     if os.environ.get("NODE_RANK", "0") != "0":
         return
     directory = os.environ.get("MUSTER_RESULTS_DIR") or "results"

@@ -162,7 +162,7 @@ class AsyncClient:
         return await self._run(_verbs.list_clusters(self._patience))
 
     async def who_am_i(self) -> identity_service_pb2.WhoAmIResponse:
-        """The user for whom the broker takes this client."""
+        """Says who this client's user is to the broker."""
         return await self._run(_verbs.who_am_i(self._patience))
 
     # ---- change
@@ -172,16 +172,16 @@ class AsyncClient:
         return await self._run(_verbs.change("cancel", _ids(which), filter, reason, False, self._patience))
 
     async def hold(self, *which: JobLike, filter: str = "", reason: str = "") -> List[job_pb2.Job]:
-        """Asks that jobs do not start before they are released."""
+        """Keeps jobs from starting before they are released."""
         return await self._run(_verbs.change("hold", _ids(which), filter, reason, False, self._patience))
 
     async def release(self, *which: JobLike, filter: str = "", reason: str = "") -> List[job_pb2.Job]:
-        """Lets held jobs go on."""
+        """Releases held jobs."""
         return await self._run(_verbs.change("release", _ids(which), filter, reason, False, self._patience))
 
     async def rerun(self, *which: JobLike, filter: str = "", held: bool = False,
                     request_id: Optional[str] = None) -> List[AsyncJobHandle]:
-        """Submits jobs that have ended once more, at most 1000, all or none; returns the new ones."""
+        """Submits ended jobs again, at most 1000, all or none, and returns the new jobs."""
         ids = await self._run(_verbs.rerun(_ids(which), filter, held, request_id, self._patience))
         return [self.job(job_id) for job_id in ids]
 
@@ -329,7 +329,7 @@ class AsyncJobHandle:
         return _verbs.state_name(self._message) if self._message is not None else ""
 
     async def refresh(self) -> AsyncJobHandle:
-        """Asks the broker for all facts anew. Raises NotFound."""
+        """Asks the broker for the whole job again. Raises NotFound."""
         self._message = await self._client._run(_verbs.get(self.id, self._client._patience))
         return self
 
@@ -391,19 +391,19 @@ class AsyncJobHandle:
         return await self._client.fetch(self, path, to, run=run, rank=rank)
 
     async def cancel(self, reason: str = "") -> AsyncJobHandle:
-        """Asks that it end; it does when its cluster has done so."""
+        """Asks that the job end; it ends when its cluster has ended it."""
         return self._now(await self._client.cancel(self.id, reason=reason))
 
     async def hold(self, reason: str = "") -> AsyncJobHandle:
-        """Asks that it does not start before it is released. Raises NotPossible: it runs or has ended."""
+        """Keeps the job from starting before it is released. Raises NotPossible if it runs or has ended."""
         return self._now(await self._client.hold(self.id, reason=reason))
 
     async def release(self, reason: str = "") -> AsyncJobHandle:
-        """Lets it go on."""
+        """Releases the job, so that it may start."""
         return self._now(await self._client.release(self.id, reason=reason))
 
     async def rerun(self, *, held: bool = False, request_id: Optional[str] = None) -> AsyncJobHandle:
-        """Submits it once more; returns the new job. Raises NotPossible: it has not ended."""
+        """Submits the job again, and returns the new job. Raises NotPossible if it has not ended."""
         return (await self._client.rerun(self.id, held=held, request_id=request_id))[0]
 
     def _now(self, changed: List[job_pb2.Job]) -> AsyncJobHandle:

@@ -142,7 +142,7 @@ class Client:
     # ---- look
 
     def job(self, job_id: int, *, warnings: Iterable[Any] = ()) -> JobHandle:
-        """A job by its number; nothing is asked before its facts are."""
+        """Returns a job by its number. It asks the broker only when you read something of the job."""
         return JobHandle(self, job_id, warnings=warnings)
 
     def list(self, filter: str = "", *, order_by: str = "id desc", limit: Optional[int] = None,
@@ -172,7 +172,7 @@ class Client:
         return self._run(_verbs.list_clusters(self._patience))
 
     def who_am_i(self) -> identity_service_pb2.WhoAmIResponse:
-        """Tells who the broker takes this client's user for."""
+        """Says who this client's user is to the broker."""
         return self._run(_verbs.who_am_i(self._patience))
 
     # ---- change
@@ -182,15 +182,15 @@ class Client:
         return self._run(_verbs.change("cancel", _ids(which), filter, reason, False, self._patience))
 
     def hold(self, *which: JobLike, filter: str = "", reason: str = "") -> List[job_pb2.Job]:
-        """Asks that jobs do not start before they are released."""
+        """Keeps jobs from starting before they are released."""
         return self._run(_verbs.change("hold", _ids(which), filter, reason, False, self._patience))
 
     def release(self, *which: JobLike, filter: str = "", reason: str = "") -> List[job_pb2.Job]:
-        """Lets held jobs go on."""
+        """Releases held jobs."""
         return self._run(_verbs.change("release", _ids(which), filter, reason, False, self._patience))
 
     def rerun(self, *which: JobLike, filter: str = "", held: bool = False, request_id: Optional[str] = None) -> List[JobHandle]:
-        """Submits jobs that have ended once more, at most 1000, all or none; returns the new ones."""
+        """Submits ended jobs again, at most 1000, all or none, and returns the new jobs."""
         ids = self._run(_verbs.rerun(_ids(which), filter, held, request_id, self._patience))
         return [self.job(job_id) for job_id in ids]
 
@@ -225,7 +225,7 @@ class Client:
                 place = WatchPlace(_verbs.watch_request(sorted(open_ones), "", None, True, True))
                 yield from self._ends(place, open_ones, deadline)
             return
-        # More than a watch takes by number: all of the range are watched, and ours are picked out.
+        # A watch takes fewer jobs by number, so all jobs of the range are watched, and ours are picked out.
         text = f"id >= {min(open_ones)} AND id <= {max(open_ones)}"
         place = WatchPlace(_verbs.watch_request([], text, None, False, False))
         stream = self._stream(place, None if deadline is None else max(0.0, deadline - time.monotonic()), heartbeats=True)

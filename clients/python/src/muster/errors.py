@@ -26,13 +26,13 @@ class MusterError(Exception):
         self.code = code
         # ErrorInfo's reason, e.g. "CANNOT_BE_PLACED"; empty: it has none.
         self.reason = reason
-        # ErrorInfo's metadata, e.g. the place of the bad request in a batch.
+        # ErrorInfo's metadata, e.g. the index of the bad request in a batch.
         self.metadata: Dict[str, str] = dict(metadata or {})
-        # The advice alone, where the broker sends it apart from the message; empty if the message has it.
+        # The remedy, if the broker sends it apart from the message; empty if the message contains it.
         self.remedy = remedy
         # With bad input, each field, and what is wrong with it.
         self.fields: Dict[str, str] = dict(fields or {})
-        # Seconds after which the broker wants to be asked again; None: it says nothing of that.
+        # The broker asks the client to try again after these seconds; None if it does not say.
         self.retry_after = retry_after
         # With CannotBePlaced, what each cluster lacks.
         self.why = why
@@ -66,7 +66,7 @@ class NotAllowed(MusterError):
 
 
 class NotLoggedIn(MusterError):
-    """The token or the login is missing, unknown or over (UNAUTHENTICATED)."""
+    """The token or the login is missing, unknown or expired (UNAUTHENTICATED)."""
 
 
 class NotPossible(MusterError):
@@ -78,7 +78,7 @@ class CannotBePlaced(NotPossible):
 
 
 class TooMuch(MusterError):
-    """A bound is reached: too many jobs wait, a quota, the broker's disk (RESOURCE_EXHAUSTED)."""
+    """A limit is reached, such as waiting jobs, a quota or the broker's disk (RESOURCE_EXHAUSTED)."""
 
 
 class BrokerUnavailable(MusterError, ConnectionError):
@@ -90,11 +90,11 @@ class CallTimeout(MusterError, TimeoutError):
 
 
 class WaitTimeout(MusterError, TimeoutError):
-    """The time given to a wait is over; what was waited for goes on."""
+    """The timeout of a wait has passed; the jobs go on."""
 
 
 class Conflict(MusterError):
-    """Something changed meanwhile (ABORTED): try again."""
+    """Something changed during the call (ABORTED): try again."""
 
 
 class JobError(MusterError):
@@ -107,7 +107,7 @@ class JobError(MusterError):
 
 
 class JobFailed(JobError):
-    """It has failed: `failure.code` says what happened, `failure.failure_class` whose fault it was."""
+    """The job has failed: `failure.code` says what happened, `failure.failure_class` where the cause lies."""
 
     @property
     def failure(self) -> job_pb2.Failure:
@@ -115,11 +115,11 @@ class JobFailed(JobError):
 
 
 class JobCanceled(JobError):
-    """Someone canceled it."""
+    """Someone canceled the job."""
 
 
 class JobFileError(MusterError):
-    """`muster` refused a job file, or is not there to read it."""
+    """`muster` refused a job file, or is not in PATH."""
 
 
 class RemoteError(MusterError):
@@ -144,7 +144,7 @@ CLASSES_OF_REASONS: Dict[str, Type[MusterError]] = {"CANNOT_BE_PLACED": CannotBe
 
 
 def details_of(error: Any) -> status_pb2.Status:
-    """The google.rpc.Status of a grpc.RpcError; an empty one: it has none."""
+    """Returns the google.rpc.Status of a grpc.RpcError; an empty one if it has none."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
             return status_pb2.Status.FromString(value)
@@ -152,7 +152,7 @@ def details_of(error: Any) -> status_pb2.Status:
 
 
 def from_grpc(error: Any) -> MusterError:
-    """The same error as one of ours. A broker that stops cuts calls off, which is as if it had gone."""
+    """Turns the error into one of this package. A broker that stops cuts calls off, so that counts as unavailable."""
     code: grpc.StatusCode = error.code()
     message: str = error.details() or code.name
     info, retry, bad = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo(), error_details_pb2.BadRequest()
@@ -175,10 +175,10 @@ def from_grpc(error: Any) -> MusterError:
 
 
 def is_transport(error: MusterError) -> bool:
-    """Tells whether the transport failed, and not the broker, whose answers have a reason."""
+    """Returns whether the transport failed, rather than the broker, whose answers have a reason."""
     return error.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED") and not error.reason
 
 
 def may_pass(error: MusterError) -> bool:
-    """Tells whether the same call may well succeed later."""
+    """Returns whether the same call may succeed later."""
     return (error.code == "UNAVAILABLE" and is_transport(error)) or error.retry_after is not None

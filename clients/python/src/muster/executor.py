@@ -17,9 +17,9 @@ from muster.v1 import job_pb2
 
 T = TypeVar("T")
 
-# By which the executor watches its jobs, however many they are.
+# The label by which the executor watches its jobs, however many there are.
 LABEL = "muster-executor"
-# Outcomes are fetched from clusters by so many threads.
+# This many threads fetch outcomes from clusters.
 FETCHERS = 4
 
 
@@ -144,7 +144,7 @@ class Executor(concurrent.futures.Executor):
 
 
 class _Future(concurrent.futures.Future):  # type: ignore[type-arg]
-    """One whose cancel() ends its job, and with it all calls of the same batch."""
+    """A future whose cancel() ends its job, and with it all calls of the same batch."""
 
     def __init__(self, client: Client, job_id: int) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class _Future(concurrent.futures.Future):  # type: ignore[type-arg]
         self.set_running_or_notify_cancel()
 
     def cancel(self) -> bool:
-        """True: the job is asked to end; result() raises CancelledError once it has."""
+        """Returns True if it asked the job to end; result() raises CancelledError once the job has ended."""
         if self.done():
             return False
         self._client.cancel(self.job_id)

@@ -28,11 +28,11 @@ class JobHandle:
 
     @property
     def message(self) -> job_pb2.Job:
-        """All facts: muster.v1.Job. Asks the broker if nothing is known yet."""
+        """The whole job, a muster.v1.Job. Asks the broker if nothing is known yet."""
         return self._message if self._message is not None else self.refresh()._message  # type: ignore[return-value]
 
     def refresh(self) -> JobHandle:
-        """Asks the broker for all facts anew, with the spec and all runs. Raises NotFound."""
+        """Asks the broker for the whole job again, with the spec and all runs. Raises NotFound."""
         self._message = self._client._run(_verbs.get(self.id, self._client._patience))
         return self
 
@@ -63,11 +63,11 @@ class JobHandle:
         return self.message.state in _verbs.ENDED
 
     def why(self) -> _verbs.Why:
-        """Asks why it waits, or did not succeed. False: there is nothing to explain."""
+        """Asks why the job waits or did not succeed. The answer is false if there is nothing to explain."""
         return _verbs.why(self.refresh().message)
 
     def events(self, follow: bool = False, timeout: Optional[float] = None) -> Iterator[job_pb2.Transition]:
-        """Its history, the oldest step first; with `follow` on to its end, across restarts of the broker."""
+        """Gives its history, the oldest step first; with `follow` it goes on to the job's end, across restarts of the broker."""
         if not follow:
             yield from self._client._run(_verbs.transitions(self.id, self._client._patience))
             return
@@ -97,7 +97,7 @@ class JobHandle:
         return values[0] if len(values) == 1 else values
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
-        """The exception that result() would raise; None: it raises none."""
+        """Returns the exception that result() would raise, or None."""
         try:
             self.result(timeout)
         except errors.WaitTimeout:
@@ -143,19 +143,19 @@ class JobHandle:
     # ---- change
 
     def cancel(self, reason: str = "") -> JobHandle:
-        """Asks that it end; it does when its cluster has done so."""
+        """Asks that the job end; it ends when its cluster has ended it."""
         return self._now(self._client.cancel(self.id, reason=reason))
 
     def hold(self, reason: str = "") -> JobHandle:
-        """Asks that it does not start before it is released. Raises NotPossible: it runs or has ended."""
+        """Keeps the job from starting before it is released. Raises NotPossible if it runs or has ended."""
         return self._now(self._client.hold(self.id, reason=reason))
 
     def release(self, reason: str = "") -> JobHandle:
-        """Lets it go on."""
+        """Releases the job, so that it may start."""
         return self._now(self._client.release(self.id, reason=reason))
 
     def rerun(self, *, held: bool = False, request_id: Optional[str] = None) -> JobHandle:
-        """Submits it once more; returns the new job. Raises NotPossible: it has not ended."""
+        """Submits the job again, and returns the new job. Raises NotPossible if it has not ended."""
         return self._client.rerun(self.id, held=held, request_id=request_id)[0]
 
     def _now(self, changed: List[job_pb2.Job]) -> JobHandle:

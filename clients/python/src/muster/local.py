@@ -16,7 +16,7 @@ from muster._verbs import Planned
 from muster.v1 import file_tree_pb2 as trees
 
 T = TypeVar("T")
-# The end of what a program wrote to its standard error, in an error.
+# An error shows at most this much of the end of a program's standard error.
 MAX_SHOWN = 4000
 
 
