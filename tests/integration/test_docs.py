@@ -108,3 +108,11 @@ def test_settings_of_the_pages_are_known(text):
     content = yaml.safe_load(text)
     keys = settings_of(content) | {key for key, value in content.items() if not isinstance(value, dict)}
     assert keys <= ALL_KEYS
+
+
+@pytest.mark.parametrize("program", ["muster-broker", "muster-agent"])
+def test_every_setting_of_a_daemon_is_on_the_page(program):
+    text = subprocess.run([BIN / program, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    flags = set(re.findall(r"^  (?:-\w,)?--([\w-]+)", text, re.MULTILINE)) - {"help", "version", "config", "check", "rights"}
+    assert len(flags) > 20
+    assert flags <= {re.sub(r"[._]", "-", key) for key in ALL_KEYS}

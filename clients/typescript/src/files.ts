@@ -23,10 +23,10 @@ function parentOf(path: string): string {
   return slash < 0 ? "." : path.slice(0, slash) || "/";
 }
 
-// More than so many files that are left out are no list that a program reads, and a hostile cluster could fill the memory.
+// No program reads a longer list of left-out files, and a hostile cluster could fill the memory with one.
 const MAX_LEFT_OUT = 10_000;
 
-/** A file that is there and was not sent. */
+/** A file that exists but was not sent. */
 export interface LeftOut {
   /** Relative to what was asked for; empty: that itself. */
   path: string;
@@ -38,7 +38,7 @@ export interface LeftOut {
 
 /** What came. */
 export interface FetchResult {
-  /** Where it is now; empty: all of it is left out. */
+  /** The path of the copy; empty if everything was left out. */
   path: string;
   leftOut: LeftOut[];
 }
@@ -58,7 +58,7 @@ export class TreeWriter {
     this.#name = nameOf(Buffer.from(name));
   }
 
-  /** Throws MusterError: the broker sends what no tree has. */
+  /** Throws MusterError if the broker sends an invalid tree. */
   take({ piece }: FetchFilesResponse): void {
     if (piece.case === "entry") {
       this.#endFile();
@@ -77,7 +77,7 @@ export class TreeWriter {
   finish(): FetchResult {
     this.#endFile();
     for (const { place, path, target } of this.#links) {
-      // A link that was made just now may be on the way to the next one.
+      // A link that was just made may be part of the path of the next one.
       this.#checkWay(path);
       rmSync(bytesOf(place), { force: true });
       symlinkSync(bytesOf(target), bytesOf(place));
@@ -85,7 +85,7 @@ export class TreeWriter {
     return { path: bytesOf(this.#root ?? "").toString(), leftOut: this.#leftOut };
   }
 
-  /** Removes a file that is not whole. */
+  /** Removes an incomplete file. */
   abandon(): void {
     if (!this.#file) return;
     closeSync(this.#file.handle);

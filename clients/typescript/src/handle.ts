@@ -17,7 +17,7 @@ export interface Why {
   quotes: string[];
 }
 
-/** The run whose files are read. Default: the first rank of the latest. */
+/** The run and rank whose files are read. Default: rank 0 of the latest run. */
 export interface FetchOptions {
   run?: number;
   rank?: number;
@@ -32,7 +32,7 @@ export function stateName(job: Job): string {
   return JobState[job.state] ?? String(job.state);
 }
 
-/** Explains a job as the broker last told of it. */
+/** Explains a job by what the broker last said of it. */
 export function whyOf(job: Job): Why {
   if (job.state === JobState.FAILED && job.failure) {
     const { code, message, remedy, quotes } = job.failure;
@@ -51,7 +51,7 @@ function sentence(why: Why): string {
 
 /** A job by its number, with what the broker said of it last. Reading `state` asks nothing; refresh() does. */
 export class JobHandle {
-  /** All facts that are known: muster.v1.Job. */
+  /** The whole job as last known, a muster.v1.Job. */
   message: Job | undefined;
   /** The warnings of the submit. */
   warnings: SubmitWarning[] = [];
@@ -60,7 +60,7 @@ export class JobHandle {
     this.message = message;
   }
 
-  /** Asks the broker for all facts anew, with the spec and all runs. Throws NotFound. */
+  /** Asks the broker for the whole job again, with the spec and all runs. Throws NotFound. */
   async refresh(): Promise<Job> {
     return (this.message = await this.client.get(this.id));
   }
@@ -142,22 +142,22 @@ export class JobHandle {
     return this.client.read(this.id, path, options);
   }
 
-  /** Asks that it end; it does when its cluster has done so. */
+  /** Asks that the job end; it ends when its cluster has ended it. */
   async cancel(reason = ""): Promise<this> {
     return this.#now(await this.client.cancel({ jobs: this.id, reason }));
   }
 
-  /** Asks that it does not start before it is released. Throws NotPossible: it runs or has ended. */
+  /** Keeps the job from starting before it is released. Throws NotPossible if it runs or has ended. */
   async hold(reason = ""): Promise<this> {
     return this.#now(await this.client.hold({ jobs: this.id, reason }));
   }
 
-  /** Lets it go on. */
+  /** Releases the job, so that it may start. */
   async release(reason = ""): Promise<this> {
     return this.#now(await this.client.release({ jobs: this.id, reason }));
   }
 
-  /** Submits it once more; returns the new job. Throws NotPossible: it has not ended. */
+  /** Submits the job again, and returns the new job. Throws NotPossible if it has not ended. */
   async rerun(options: SubmitOptions = {}): Promise<JobHandle> {
     const [job] = await this.client.rerun({ ...options, jobs: this.id });
     return job as JobHandle;

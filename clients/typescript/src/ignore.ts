@@ -13,7 +13,7 @@ function byte(character: string): string {
   return `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
 }
 
-/** Spaces at the end count only after a backslash. */
+/** Removes spaces at the end, except after a backslash. */
 function withoutTrailingSpaces(line: string): string {
   let end = 0;
   for (let at = 0; at < line.length; at++) {
@@ -27,13 +27,13 @@ function withoutTrailingSpaces(line: string): string {
   return line.slice(0, end);
 }
 
-/** The next byte of a pattern, and the place behind it; an empty one: there is none. */
+/** Returns the next byte of a pattern, empty at its end, and the place after it. */
 function takeByte(glob: string, at: number): [string, number] {
   const place = glob[at] === "\\" ? at + 1 : at;
   return [glob[place] ?? "", place + 1];
 }
 
-/** The expression of brackets that begin at `at`; undefined: they do not end, and the pattern matches nothing. */
+/** Returns the expression of brackets that begin at `at`; undefined if they do not end, so that the pattern matches nothing. */
 function brackets(glob: string, begin: number): [string, number] | undefined {
   let at = begin + 1;
   const negated = glob[at] === "!" || glob[at] === "^";
@@ -62,7 +62,7 @@ function brackets(glob: string, begin: number): [string, number] | undefined {
   return [`(?!/)[${negated ? "^" : ""}${members}]`, at + 1];
 }
 
-/** Two or more between slashes, or at an end, stand for any directories; elsewhere any number is like one. */
+/** Two or more stars between slashes, or at an end, stand for any directories; elsewhere they are like one star. */
 function stars(glob: string, begin: number): [string, number] {
   let at = begin;
   while (glob[at] === "*") at++;

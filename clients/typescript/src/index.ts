@@ -1,4 +1,4 @@
-// The entry for Node.js: finds the broker as the command `muster` does, and brings files along and back.
+// The entry for Node.js: finds the broker as the command `muster` does, and uploads and fetches files.
 
 import { create } from "@bufbuild/protobuf";
 import { execFile } from "node:child_process";
@@ -20,10 +20,10 @@ export * from "./common.js";
 export type { FetchResult, LeftOut } from "./files.js";
 
 const MAX_DIGESTS_PER_REQUEST = 10_000;
-// A file that changes while it is read is read again so many times in all.
+// A file that changes while it is read is read at most this often.
 const TRIES_OF_CHANGING_FILES = 3;
 const JOB_FILE_TIMEOUT_MS = 900_000;
-// Through the Connect protocol one call brings 16 MiB, with some room for framing.
+// Over the Connect protocol one call takes 16 MiB; this leaves some room for framing.
 const MAX_WEB_UPLOAD_BYTES = 15 << 20;
 // The head of a file, and the framing of its first chunk.
 const PARCEL_FRAMING_BYTES = 128;
@@ -34,7 +34,7 @@ export interface ClientOptions extends BrokerOptions {
   callTimeoutMs?: number;
   /** The time for which a stream that broke off is resumed. Default: 600000. */
   streamPatienceMs?: number;
-  /** Called at the first failure of something that will be tried again. */
+  /** Called at the first failure of a call that will be tried again. */
   onInterruption?: (error: MusterError, patienceMs: number) => void;
 }
 
@@ -173,7 +173,7 @@ export class Client extends BaseClient<JobHandle> {
     });
   }
 
-  /** Splits an upload into the calls that it takes: one, but through the Connect protocol. */
+  /** Splits an upload into the calls that it needs: several over the Connect protocol, otherwise one. */
   #batches(digests: string[], parcels: Map<string, Parcel>): string[][] {
     const { isConnect, text } = this.#config.address;
     if (!isConnect) return [digests];
@@ -200,7 +200,7 @@ export class Client extends BaseClient<JobHandle> {
 
   /** Makes one attempt at an upload. */
   async #upload(digests: string[], parcels: Map<string, Parcel>): Promise<void> {
-    // The library replaces what the requests throw by an error of its own; it is kept here.
+    // The library replaces an error of the requests by its own, so the original is kept here.
     let broken: unknown;
     async function* requests(): AsyncGenerator<UploadFilesRequest> {
       try {
@@ -247,7 +247,7 @@ async function readAgain(read: () => Promise<LocalTree>): Promise<LocalTree> {
   }
 }
 
-/** The messages of one file. A file that is no longer what it was ends them with a Conflict. */
+/** Gives the messages of one file. A file that has changed ends them with a Conflict. */
 async function* partsOf(sha256: string, parcel: Parcel): AsyncGenerator<UploadFilesRequest> {
   yield create(UploadFilesRequestSchema, { part: { case: "head", value: { sha256, sizeBytes: BigInt(parcel.size) } } });
   const chunk = (value: Uint8Array): UploadFilesRequest => create(UploadFilesRequestSchema, { part: { case: "chunk", value } });

@@ -42,9 +42,9 @@ export interface JobFields {
   pool?: string;
   /** A shell script that runs once on each node before the command. */
   setup?: string;
-  /** A directory of this machine whose copy the command starts in. Only in Node.js. */
+  /** A directory of this machine; the command starts in a copy of it. Only in Node.js. */
   workdir?: string;
-  /** Files and directories of this machine that go along: place in the run's directory, path here. Only in Node.js. */
+  /** Files and directories of this machine to upload, as place in the run's directory: path here. Only in Node.js. */
   files?: Record<string, string>;
   /** A directory of the cluster, absolute; not together with workdir and files. */
   workingDirectory?: string;
@@ -60,11 +60,11 @@ export interface JobFields {
   secrets?: Record<string, string>;
   /** The number of further runs that may follow one that its cluster failed. Default: 10. */
   retries?: number;
-  /** Everything else that muster.v1.JobSpec has: { slurm: { qos: "high" } }. The fields above win over it. */
+  /** All other fields of muster.v1.JobSpec: { slurm: { qos: "high" } }. The fields above override it. */
   spec?: MessageInitShape<typeof JobSpecSchema>;
 }
 
-/** A job with its command: a text is a shell script, a list is a program with its arguments. */
+/** A job with its command: a string is a shell script, an array is a program with its arguments. */
 export interface Job extends JobFields {
   command?: string | string[];
 }
@@ -75,7 +75,7 @@ export function idOf(job: JobLike): number {
   return id;
 }
 
-/** Several jobs as numbers, each once. */
+/** Returns the numbers of several jobs, each once. */
 export function idsOf(jobs: JobLike | JobLike[]): number[] {
   return [...new Set((Array.isArray(jobs) ? jobs : [jobs]).map(idOf))];
 }
@@ -85,9 +85,9 @@ export function describe(what: string | string[] | Job, fields: JobFields): Job 
   return typeof what === "string" || Array.isArray(what) ? { ...fields, command: what } : { ...what, ...fields };
 }
 
-/** The message for the broker, without the files that go along. Throws BadRequest, which names the field. */
+/** Returns the message for the broker, without the files to upload. Throws BadRequest, which names the field. */
 export function specOf(job: Job): JobSpec {
-  // The fields of the message itself are replaced, never those of the user's own one.
+  // This replaces fields of the copy, never those of the user's own message.
   const spec = clone(JobSpecSchema, create(JobSpecSchema, job.spec));
   for (const name of ["name", "project", "image", "setup", "workingDirectory", "resultsDirectory"] as const) spec[name] = job[name] || spec[name];
   spec.nodes = job.nodes ?? (spec.nodes || 1);
@@ -137,7 +137,7 @@ function setPlacement(job: Job, spec: JobSpec): void {
   (spec.retry ??= create(RetryPolicySchema)).maxRuns = job.retries + 1;
 }
 
-/** Files of this machine that go along: [path here, place in the run's directory]; an empty place is the directory itself. */
+/** Returns the files to upload as [path here, place in the run's directory]; an empty place is the directory itself. */
 export function uploadsOf(job: Job): [string, string][] {
   const found: [string, string][] = job.workdir === undefined ? [] : [[job.workdir, ""]];
   return [...found, ...Object.entries(job.files ?? {}).map(([place, path]): [string, string] => [path, place])];

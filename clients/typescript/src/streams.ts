@@ -1,4 +1,4 @@
-// The places at which streams go on after their connections broke: nothing is lost, and nothing comes twice.
+// The places at which streams continue after their connections broke, so that nothing is lost or comes twice.
 
 import { create, type MessageShape } from "@bufbuild/protobuf";
 import type { Place } from "./calls.js";
@@ -10,7 +10,7 @@ import {
 
 const MAX_TAIL_LINES = 100_000;
 
-/** The place of a watch. It gives undefined for a sign of life. */
+/** The place of a watch. It gives undefined for a heartbeat. */
 export class WatchPlace implements Place<typeof WatchJobsRequestSchema, typeof WatchJobsResponseSchema, JobChange | undefined> {
   readonly method = JobsService.method.watchJobs;
 
@@ -23,7 +23,7 @@ export class WatchPlace implements Place<typeof WatchJobsRequestSchema, typeof W
     }
     for (const change of message.changes) {
       if (this.request.start.case === "after" && change.sequence <= this.request.start.value) continue;
-      // Set before it is given away: whoever reads it may never come back for the next one.
+      // This is set before the change is given away, because the reader may never ask for the next one.
       this.#goOnAfter(change.sequence);
       yield change;
     }
@@ -48,7 +48,7 @@ export interface LogPiece {
   /** The place of the first byte in that output. */
   offset: number;
   data: Uint8Array;
-  /** The end of the output behind the piece, e.g. "COMPLETE" or "TRUNCATED"; empty: not here. */
+  /** The end of the output after the piece, e.g. "COMPLETE" or "TRUNCATED"; empty if the output goes on. */
   end: string;
 }
 
@@ -67,7 +67,7 @@ export interface LogOptions {
 
 const STREAMS = { both: LogStream.UNSPECIFIED, stdout: LogStream.STDOUT, stderr: LogStream.STDERR };
 
-/** The place of a log, likewise. */
+/** The place of a log: the request for the rest. */
 export class LogPlace implements Place<typeof ReadLogRequestSchema, typeof ReadLogResponseSchema, LogPiece> {
   readonly method = JobsService.method.readLog;
   readonly request: ReadLogRequest;
@@ -117,7 +117,7 @@ export class LogPlace implements Place<typeof ReadLogRequestSchema, typeof ReadL
     return found;
   }
 
-  /** The first messages say where the last lines begin; until each output has, a new stream asks for them again. */
+  /** Notes where the last lines begin. Until each output's first message has said so, a new stream asks for them again. */
   #notesTail(piece: ReadLogResponse): boolean {
     if (this.request.tailLines === 0 || piece.end !== LogEnd.UNSPECIFIED) return false;
     this.#tailBegins.set(piece.stream, piece.offset);
@@ -135,7 +135,7 @@ export class Lines {
 
   *take(piece: LogPiece): Iterable<string> {
     let decoder = this.#decoders.get(piece.stream);
-    // A mark of the byte order is a part of the text, as it is for every other client.
+    // A byte order mark is part of the text, as it is for every other client.
     if (!decoder) this.#decoders.set(piece.stream, (decoder = new TextDecoder("utf-8", { ignoreBOM: true })));
     const text = (this.#rests.get(piece.stream) ?? "") + decoder.decode(piece.data, { stream: !piece.end });
     const lines = text.split("\n");

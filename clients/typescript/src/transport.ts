@@ -7,11 +7,11 @@ import { Agent as HttpsAgent } from "node:https";
 import { connect } from "node:net";
 import type { Config } from "./config.js";
 
-// A peer that vanished without a word is noticed by pings, which the broker takes every 15 s at most.
+// Pings notice a peer that vanished silently; the broker accepts one every 15 s at most.
 const PING_INTERVAL_MS = 30_000;
 const PING_TIMEOUT_MS = 10_000;
 
-/** A transport, which connects at the first call, and the way to end its connections. */
+/** A transport, which connects at the first call, and a function that ends its connections. */
 export function openTransport(config: Config): { transport: Transport; close: () => void } {
   const { address, ca } = config;
   if (address.isConnect) {
