@@ -184,7 +184,7 @@ std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
   char** const dashes = Dashes(argv, own);
   Invocation call;
   CLI::App app("Submit jobs to Muster and follow them.", "muster");
-  AddGrammar(&app, &call);
+  AddGrammar(&app, own == end ? VerbsOf::kAll : VerbsOf::kOwnWords, &call);
   const std::vector<std::string> given(std::min(argv + 1, end), end);
   if (given.size() > 1 && given[0] == "help" && given[1].starts_with("--man"))
     return ManPages(app, {given.begin() + 1, given.end()});

@@ -341,7 +341,7 @@ int Sacct(Session& session) {
   std::string out = asked->given.Find("noheader") == nullptr ? printer.Heading() : "";
   for (const JobRecord& record : *records) {
     const bool had_ended =
-        record.job.has_end_time() && ToTime(record.job.end_time()) < asked->start;
+        record.job().has_end_time() && ToTime(record.job().end_time()) < asked->start;
     if (!had_ended) out += printer.Row(record, now);
   }
   session.terminal.Out(out);
