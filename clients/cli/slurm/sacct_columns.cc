@@ -8,6 +8,7 @@
 
 #include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/slurm/host_list.h"
+#include "clients/cli/slurm/job_files.h"
 #include "clients/cli/slurm/job_resources.h"
 #include "clients/cli/text.h"
 #include "contract/states.h"
@@ -122,6 +123,8 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"End", 19,
                 [](const Record& r, Now) { return LocalTime(r.job().end_time(), "Unknown"); }},
     SacctColumn{"ExitCode", 8, [](const Record& r, Now) { return ExitCodeText(r); }},
+    SacctColumn{"Extra", 14, Nothing},
+    SacctColumn{"FailedNode", 8, Nothing},
     SacctColumn{"Flags", 19, Nothing},
     SacctColumn{"GID", 6, Nothing},
     SacctColumn{"Group", 9, Nothing},
@@ -129,6 +132,8 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"JobIDRaw", 12, [](const Record& r, Now) { return SlurmNumber(r); }, true},
     SacctColumn{"JobName", 10, [](const Record& r, Now) { return Harmless(r.job().name()); }},
     SacctColumn{"Layout", 9, Nothing},
+    SacctColumn{"Licenses", 10,
+                [](const Record& r, Now) { return Harmless(r.job().spec().slurm().licenses()); }},
     SacctColumn{"MaxDiskRead", 12, Nothing},
     SacctColumn{"MaxDiskReadNode", 15, Nothing},
     SacctColumn{"MaxDiskReadTask", 15, Nothing},
@@ -155,10 +160,15 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"NodeList", 15, [](const Record& r, Now) { return NodesOf(r); }},
     SacctColumn{"NTasks", 8, Nothing},
     SacctColumn{"Partition", 10, [](const Record& r, Now) { return Harmless(r.partition); }},
+    SacctColumn{"Planned", 10, [](const Record& r, Now now) { return SacctTime(Waited(r, now)); }},
+    SacctColumn{"PlannedCPU", 10, Nothing},
+    SacctColumn{"PlannedCPURAW", 13, Nothing},
     SacctColumn{"Priority", 10,
                 [](const Record& r, Now) { return fmt::format("{}", r.job().priority()); }},
     SacctColumn{"QOS", 10, [](const Record& r, Now) { return Harmless(r.qos); }},
     SacctColumn{"QOSRAW", 6, Nothing},
+    SacctColumn{"QOSREQ", 10,
+                [](const Record& r, Now) { return Harmless(r.job().spec().slurm().qos()); }},
     SacctColumn{"Reason", 22, [](const Record& r, Now) { return WhyItWaitsNow(r); }},
     SacctColumn{"ReqCPUFreq", 10, NoWord},
     SacctColumn{"ReqCPUFreqGov", 13, NoWord},
@@ -180,9 +190,14 @@ constexpr std::array kSacctColumns = {
         [](const Record& r, Now) { return fmt::format("{}", r.run() ? r.run()->restarts() : 0); }},
     SacctColumn{"ResvCPU", 10, Nothing},
     SacctColumn{"ResvCPURAW", 10, Nothing},
+    SacctColumn{"SLUID", 14, Nothing},
     SacctColumn{"Start", 19,
                 [](const Record& r, Now) { return LocalTime(StartedAt(r), "Unknown"); }},
     SacctColumn{"State", 10, [](const Record& r, Now) { return std::string(StateWord(r)); }},
+    SacctColumn{"StdErr", 20, [](const Record& r, Now) { return Harmless(ErrorPattern(r.job())); }},
+    SacctColumn{"StdIn", 20, [](const Record& r, Now) { return Harmless(InputPattern(r.job())); }},
+    SacctColumn{"StdOut", 20,
+                [](const Record& r, Now) { return Harmless(OutputPattern(r.job())); }},
     SacctColumn{"Submit", 19,
                 [](const Record& r, Now) { return LocalTime(r.job().create_time(), "Unknown"); }},
     SacctColumn{"SubmitLine", 20, Nothing},
