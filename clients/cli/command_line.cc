@@ -14,6 +14,7 @@
 #include "clients/cli/grammar.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/man_page.h"
+#include "clients/cli/names_behind_dashes.h"
 #include "clients/cli/own_verbs.h"
 #include "clients/cli/report.h"
 #include "clients/cli/usage_error.h"
@@ -162,18 +163,28 @@ int UsageError(std::string_view message, bool as_json) {
   return kUsage;
 }
 
+// The first "--", if the verb takes a command behind it; `end`: there is none. With other verbs it
+// only ends the flags, so that a file's name may begin with a dash.
+char** Dashes(char** begin, char** end) {
+  char** const verb = FindVerb(std::min(begin + 1, end), end);
+  if (verb == end) return std::find(begin, end, kEndOfFlags);
+  const std::string_view name = *verb;
+  const bool takes_command = name == "run" || name == "plan" || name == "help";
+  return takes_command ? std::find(begin, end, kEndOfFlags) : end;
+}
+
 }  // namespace
 
 std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
-  // Everything after the first "--" is the user's, byte for byte; CLI11 must not look at it.
+  // Everything after the first "--" of run and plan is the user's, byte for byte; CLI11 must not
+  // look at it.
   char** const end = argv + argc;
   // Some verbs read what is behind them themselves.
   char** const own = OwnWords(argv + 1, end);
-  char** const dashes =
-      std::find_if(argv, own, [](const char* text) { return std::string_view(text) == "--"; });
+  char** const dashes = Dashes(argv, own);
   Invocation call;
   CLI::App app("Submit jobs to Muster and follow them.", "muster");
-  AddGrammar(&app, &call);
+  AddGrammar(&app, own == end ? VerbsOf::kAll : VerbsOf::kOwnWords, &call);
   const std::vector<std::string> given(std::min(argv + 1, end), end);
   if (given.size() > 1 && given[0] == "help" && given[1].starts_with("--man"))
     return ManPages(app, {given.begin() + 1, given.end()});
@@ -189,15 +200,17 @@ std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
   const std::vector<const char*> arguments = HelpArguments(argv, dashes);
   const bool as_json = AsksForJson(arguments);
   try {
-    app.parse(static_cast<int>(arguments.size()), arguments.data());
+    std::vector<std::string> words = MarkNames(arguments);
+    if (words.size() < arguments.size()) TakeMarks(&app);
+    // CLI11 takes them from the end on, without the program's name.
+    std::reverse(words.begin(), words.end());
+    if (!words.empty()) words.pop_back();
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     return UsageError(ExplainUsage(app, error, arguments, dashes != own), as_json);
   }
   const bool has_command = dashes != own;
-  if (has_command && call.verb != Verb::kRun && call.verb != Verb::kPlan) {
-    return UsageError("only run and plan take a command after --", as_json);
-  }
   call.words.assign(own, end);
   if (has_command) call.command.assign(dashes + 1, own);
   // The API carries UTF-8 only. A file's name may be anything, and what describes a job is checked

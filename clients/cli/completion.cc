@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "clients/cli/options.h"
+#include "clients/cli/own_verbs.h"
 #include "contract/states.h"
 
 namespace muster::cli {
@@ -222,11 +223,17 @@ void Complete(const CLI::App& app, const std::vector<std::string>& words, Invoca
   const CLI::Option* waiting = nullptr;  // the flag whose value comes next
   size_t positionals = 0;
   bool is_help = false;
+  bool only_names = false;  // all flags are before the word
   for (size_t i = 0; i + 1 < words.size(); ++i) {
     const std::string& word = words[i];
-    if (word == "--") return;  // the command of a job is not ours
     if (waiting != nullptr) {
       TakeConnection(std::exchange(waiting, nullptr), word, out);
+    } else if (only_names) {
+      ++positionals;
+    } else if (word == kEndOfFlags) {
+      // The command of a job is not ours.
+      if (verb->get_name() == "run" || verb->get_name() == "plan") return;
+      only_names = true;
     } else if (word.starts_with('-') && word.size() > 1) {
       const size_t equals = word.find('=');
       const CLI::Option* option = OptionOf(verb, word.substr(0, equals));
@@ -245,7 +252,7 @@ void Complete(const CLI::App& app, const std::vector<std::string>& words, Invoca
     }
   }
   if (waiting != nullptr) return OfferValueOf(waiting, &completion);
-  if (completion.begun.starts_with('-')) {
+  if (completion.begun.starts_with('-') && !only_names) {
     const size_t equals = completion.begun.find('=');
     if (equals == completion.begun.npos) return OfferFlags(verb, &completion);
     const CLI::Option* option = OptionOf(verb, completion.begun.substr(0, equals));

@@ -102,8 +102,8 @@ int Init(const Invocation& call, Terminal& terminal) {
                              strerror(errno), is_there ? "; replace it with --force" : ""));
     return kError;
   }
-  terminal.Note(
-      fmt::format("wrote {}; run it with: muster submit --wait {}", contract::Quoted(path), path));
+  terminal.Note(fmt::format("wrote {}; run it with: muster submit --wait {}{}",
+                            contract::Quoted(path), path.starts_with('-') ? "-- " : "", path));
   return kOk;
 }
 

@@ -94,7 +94,7 @@ void AddCompletion(CLI::App* app, Invocation* out) {
 
 }  // namespace
 
-void AddGrammar(CLI::App* app, Invocation* out) {
+void AddGrammar(CLI::App* app, VerbsOf verbs, Invocation* out) {
   app->footer(std::string(kFooter));
   app->require_subcommand(1);
   app->fallthrough();
@@ -106,6 +106,7 @@ void AddGrammar(CLI::App* app, Invocation* out) {
          std::string(kFormatNames) + "; jsonpath=TEXT, template=TEXT")
       ->type_name("FORMAT");
   app->add_flag("-q,--quiet", out->quiet, "Print only ids, without remarks");
+  if (verbs == VerbsOf::kOwnWords) return AddOwnVerbs(app, out);
   AddSubmitVerbs(app, out);
   AddListVerbs(app, out);
   AddChangeVerbs(app, out);

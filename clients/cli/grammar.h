@@ -8,8 +8,12 @@
 
 namespace muster::cli {
 
+// The verbs that are added. Those that read their words themselves have no flags here, and a
+// command that begins with one of them starts sooner without all the others.
+enum class VerbsOf { kAll, kOwnWords };
+
 // The request that is read goes to `out`, which must outlive the application.
-void AddGrammar(CLI::App* app, Invocation* out);
+void AddGrammar(CLI::App* app, VerbsOf verbs, Invocation* out);
 
 }  // namespace muster::cli
 

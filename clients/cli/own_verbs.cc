@@ -97,19 +97,28 @@ constexpr std::array kVerbs = {
 };
 // Options of the command itself, before the verb; their values are words of their own.
 constexpr std::array<std::string_view, 5> kWithValue = {"--broker", "--context", "--token-file",
-                                                        "-o", "--output"};
+                                                        "--ca-file", "--output"};
 
 }  // namespace
 
 std::span<const OwnVerb> OwnVerbs() { return kVerbs; }
 
+bool TakesNextWord(std::string_view option) {
+  if (std::find(kWithValue.begin(), kWithValue.end(), option) != kWithValue.end()) return true;
+  // -o, also behind -q in the same word.
+  return option.size() > 1 && option[0] == '-' &&
+         option.find_first_not_of('q', 1) == option.size() - 1 && option.back() == 'o';
+}
+
+char** FindVerb(char** begin, char** end) {
+  while (begin < end && (*begin)[0] == '-' && *begin != kEndOfFlags)
+    begin += TakesNextWord(*begin) ? 2 : 1;
+  return begin < end && *begin != kEndOfFlags ? begin : end;
+}
+
 char** OwnWords(char** begin, char** end) {
-  char** at = begin;
-  while (at < end && (*at)[0] == '-') {
-    const bool has_value = std::find(kWithValue.begin(), kWithValue.end(), *at) != kWithValue.end();
-    at += has_value ? 2 : 1;
-  }
-  if (at >= end) return end;
+  char** const at = FindVerb(begin, end);
+  if (at == end) return end;
   const auto own = std::find_if(kVerbs.begin(), kVerbs.end(),
                                 [&](const OwnVerb& verb) { return verb.name == *at; });
   if (own == kVerbs.end()) return end;

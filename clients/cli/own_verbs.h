@@ -9,6 +9,9 @@
 
 namespace muster::cli {
 
+// Ends the flags: the words behind it are a command, or names that may begin with a dash.
+inline constexpr std::string_view kEndOfFlags = "--";
+
 struct OwnVerb {
   std::string_view name;
   Verb verb;
@@ -17,6 +20,13 @@ struct OwnVerb {
   bool has_commands = false;  // "muster sky exec", "muster sky queue" and so on
 };
 std::span<const OwnVerb> OwnVerbs();
+
+// Returns whether the word is an option of the command itself whose value is the next word.
+bool TakesNextWord(std::string_view option);
+
+// The place of the verb: the first word that is no option of the command itself and no value of
+// one; `end` if there is none.
+char** FindVerb(char** begin, char** end);
 
 // The place behind the verb, if the command line has one that reads its words itself; `end` if it
 // has not, or asks for help alone.

@@ -79,6 +79,14 @@ int CharacterWidth(uint32_t point) {
   return std::max(width, 0);
 }
 
+// Returns the bytes of the text's first characters that are ASCII and no controls: most text is
+// made of these alone.
+size_t PlainBytes(std::string_view text) {
+  const auto end =
+      std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
+  return static_cast<size_t>(end - text.begin());
+}
+
 // The next character of a text that may hold anything.
 std::string_view FirstCharacter(std::string_view text) {
   return text.substr(0, std::max<size_t>(1, contract::CharacterBytes(text)));
@@ -106,12 +114,15 @@ size_t BytesThatFit(std::string_view text, size_t room) {
 std::string Harmless(std::string_view text, Keep keep) {
   std::string out;
   out.reserve(text.size());
-  while (!text.empty()) {
+  while (true) {
+    const size_t plain = PlainBytes(text);
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) return out;
     const std::string_view character = FirstCharacter(text);
     AppendHarmless(character, contract::CharacterBytes(text) > 0, keep, &out);
     text.remove_prefix(character.size());
   }
-  return out;
 }
 
 std::string HarmlessStream::Next(std::string_view piece) {
@@ -144,12 +155,15 @@ std::string OneLine(std::string_view text) {
 
 size_t Width(std::string_view text) {
   size_t width = 0;
-  while (!text.empty()) {
+  while (true) {
+    const size_t plain = PlainBytes(text);
+    width += plain;
+    text.remove_prefix(plain);
+    if (text.empty()) return width;
     const std::string_view character = FirstCharacter(text);
     width += static_cast<size_t>(WidthOf(character));
     text.remove_prefix(character.size());
   }
-  return width;
 }
 
 std::string CutToWords(std::string_view text, size_t max_width) {

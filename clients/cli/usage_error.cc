@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "clients/cli/names_behind_dashes.h"
+#include "clients/cli/own_verbs.h"
 #include "contract/characters.h"
 #include "contract/nearest.h"
 
@@ -60,9 +62,7 @@ constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
 std::string_view FirstWord(const std::vector<const char*>& typed) {
   for (size_t i = 1; i < typed.size(); ++i) {
     const std::string_view word = typed[i];
-    const bool has_value = word == "--broker" || word == "--context" || word == "--token-file" ||
-                           word == "-o" || word == "--output";
-    if (has_value) {
+    if (TakesNextWord(word)) {
       ++i;
     } else if (!word.starts_with('-')) {
       return word;
@@ -158,11 +158,16 @@ std::string ExplainUsage(CLI::App& app, const CLI::ParseError& error,
     return UnknownVerb(app, rest[0]);
   }
   const std::vector<CLI::App*> verbs = app.get_subcommands();
-  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  for (std::string& word : unknown) word = WithoutMark(std::move(word));
   // CLI11 tells flags and words apart, and not in which order they came.
   const auto first = std::find_if(typed.begin(), typed.end(), [&](const char* word) {
     return std::find(unknown.begin(), unknown.end(), word) != unknown.end();
   });
+  const bool is_behind_dashes = std::find(typed.begin(), first, kEndOfFlags) != first;
+  if (verbs.size() == 1 && first != typed.end() && is_behind_dashes)
+    return fmt::format("{} is more than muster {} takes; only run and plan take a command after --",
+                       contract::Quoted(*first), verbs[0]->get_name());
   if (verbs.size() == 1 && first != typed.end())
     return UnknownWords(*verbs[0], {first, typed.end()}, has_command);
   if (verbs.size() == 1) {

@@ -12,8 +12,8 @@ namespace muster::cli {
 inline constexpr std::string_view kDashes =
     "put the command after --, as in: muster run -- echo hello";
 
-// Returns CLI11's words, or better ones. `typed`: the words of the command line up to "--", after
-// which there is a command if `has_command`.
+// Returns CLI11's words, or better ones. `typed`: the words of the command line, up to the "--"
+// that a command follows if `has_command`.
 std::string ExplainUsage(CLI::App& app, const CLI::ParseError& error,
                          const std::vector<const char*>& typed, bool has_command);
 

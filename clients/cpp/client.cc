@@ -121,6 +121,10 @@ class GrpcClient final : public Client {
   absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::ListJobs, request, true);
   }
+  absl::Status ReadJobs(const v1::ListJobsRequest& request, v1::ListJobsResponse* page) override {
+    return CallInto(*jobs_, &v1::JobsService::Stub::ListJobs, request, true, options_.call_timeout,
+                    page);
+  }
   absl::StatusOr<v1::CountJobsResponse> CountJobs(const v1::CountJobsRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::CountJobs, request, true);
   }
@@ -304,6 +308,16 @@ class GrpcClient final : public Client {
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request, bool repeatable, absl::Duration timeout) {
+    Response response;
+    absl::Status status = CallInto(stub, method, request, repeatable, timeout, &response);
+    if (!status.ok()) return status;
+    return response;
+  }
+
+  template <typename Stub, typename Request, typename Response>
+  absl::Status CallInto(
+      Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+      const Request& request, bool repeatable, absl::Duration timeout, Response* response) {
     if (absl::Status status = CheckSize(request); !status.ok()) return status;
     const absl::Time start = absl::Now();
     const absl::Time deadline = start + timeout;
@@ -314,10 +328,10 @@ class GrpcClient final : public Client {
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));
       const std::string bearer = AddBearer(options_, &context);
-      Response response;
-      const absl::Status status = EndOfCall((stub.*method)(&context, request, &response));
+      response->Clear();
+      const absl::Status status = EndOfCall((stub.*method)(&context, request, response));
       if (!IsTransportError(status)) was_answered_ = true;
-      if (status.ok()) return response;
+      if (status.ok()) return status;
       if (absl::IsUnauthenticated(status) && options_.credential != nullptr) {
         if (absl::Status renewed = renewal.Await(bearer); !renewed.ok()) return renewed;
         if (!renewal.is_over()) continue;

@@ -37,7 +37,7 @@ constexpr std::array kVariables = {
 };
 
 std::optional<uint32_t> ValueOf(const v1::JobSpec& spec, const Variable& variable) {
-  const auto found = spec.env().find(std::string(variable.name));
+  const auto found = spec.env().find(variable.name);
   if (found == spec.env().end())
     return variable.may_be_absent ? std::optional(variable.least) : std::nullopt;
   const auto number = ParseNumber<uint32_t>(found->second);
@@ -70,7 +70,7 @@ std::optional<ArrayTask> FindArrayTask(const v1::JobSpec& spec) {
   for (const Variable& variable : kVariables) {
     const std::optional<uint32_t> value = ValueOf(spec, variable);
     const bool is_told = value.has_value();
-    if (!is_told && (variable.tells_task || spec.env().contains(std::string(variable.name))))
+    if (!is_told && (variable.tells_task || spec.env().contains(variable.name)))
       return std::nullopt;
     task.*variable.value = value.value_or(variable.least);
   }

@@ -80,6 +80,20 @@ def test_files_and_directories_are_one_submission(world, broker, api):
     assert "empty: has no file that ends with .yaml, .yml or .json" in done.stderr
 
 
+def test_names_may_begin_with_a_dash_behind_two_dashes(world, broker, api):
+    world.write("-sweep.yaml", "name: dash\nrun: 'true'\n")
+    assert world.cli("submit", "-sweep.yaml", check=False).returncode == 2
+    number = world.cli("submit", "-q", "--hold", "--", "-sweep.yaml").stdout.strip()
+    assert api.get(int(number)).name == "dash"
+    done = world.cli("init", "--", "-first.yaml")
+    assert done.stderr.endswith("muster submit --wait -- -first.yaml\n")
+    world.cli("submit", "--validate", "--", "-first.yaml", "-sweep.yaml")
+    assert "dash" in world.cli("show", "--", number).stdout
+    # Behind run's dashes is a command, with dashes of its own.
+    number = world.cli("run", "-q", "--hold", "--", "submit", "--", "-x").stdout.strip()
+    assert list(api.get(int(number)).spec.command.argv.args) == ["submit", "--", "-x"]
+
+
 def test_a_refusal_names_the_file_of_several(world, broker):
     world.write("a.yaml", "run: 'true'\n")
     world.write("b.yaml", "run: 'true'\ncluster: nowhere\n")

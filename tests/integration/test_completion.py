@@ -83,6 +83,61 @@ def test_a_shell_completes_files(world, shell):
     assert shell.completed("muster submit fi") == "muster submit first.yaml"
 
 
+# Names that a shell would read as something else, and what a user begins to type of each.
+ODD_NAMES = {
+    "with blank.yaml": "with", "single'quote.yaml": "single", 'double"quote.yaml': "double", "dollar$HOME.yaml": "dollar",
+    "back`quote`.yaml": "back", "semicolon;touch broken.yaml": "semi", "amper&sand.yaml": "amper", "star*.yaml": "star",
+    "paren(these)s.yaml": "paren", "slash\\back.yaml": "slash", "hash#.yaml": "hash", "bang!bang.yaml": "bang", "tilde~.yaml": "tilde",
+    "angle<>.yaml": "angle", "ümlaut ß.yaml": "üm",
+}
+
+
+@pytest.fixture(name="bash")
+def bash_fixture(world, broker):
+    shell = Shell(world, "bash", "--norc", "--noprofile", "-i")
+    # A completed word is judged by what a command gets of it.
+    shell.type("set +o histexpand; export LC_ALL=C.UTF-8; told() { printf '<%s>' \"$@\"; printf 'told''\\n'; }\r")
+    shell.type("source <(muster completion bash); echo rea''dy\r")
+    shell.await_text("ready\r")
+    yield shell
+    shell.end()
+
+
+def words_of(shell, text):
+    """The words that a command gets of the line that a tab makes of the text."""
+    shell.type(text + "\t")
+    # The line's beginning becomes another command, and the line runs.
+    shell.type("\x01told \x05\r")
+    return re.findall(r"<([^<>]*(?:<>[^<>]*)?)>", shell.await_text(r"[\r\n](<[^\r\n]*>)told\r")[1])
+
+
+def test_bash_completes_a_file_to_one_word_whatever_its_name_holds(world, bash):
+    for name in ODD_NAMES:
+        world.path(name).write_text("run: true\n")
+    for name, begun in ODD_NAMES.items():
+        assert words_of(bash, f"muster submit {begun}") == ["muster", "submit", name], name
+    assert words_of(bash, "muster submit -- with") == ["muster", "submit", "--", "with blank.yaml"]
+    # An open quote stays the user's.
+    assert words_of(bash, 'muster submit "with b') == ["muster", "submit", "with blank.yaml"]
+    assert words_of(bash, "muster submit 'dollar") == ["muster", "submit", "dollar$HOME.yaml"]
+    assert not world.path("broken.yaml").exists()
+
+
+CONTEXTS = ["two words", "it's", 'say "no"', "$HOME", "`id`", "$(touch pwned)", "a;b", "x&y", "glob*", "back\\slash", "list,ed", "co:lon", "eq=ual",
+            "üm laut"]
+
+
+def test_bash_completes_a_value_to_one_word_whatever_it_holds(world, bash):
+    for context in CONTEXTS:
+        world.cli("context", "set", context, "--broker", world.broker.address)
+    for context in CONTEXTS:
+        begun = "".join("\\" + c for c in context[:2])
+        assert words_of(bash, f"muster context use {begun}") == ["muster", "context", "use", context], context
+    assert words_of(bash, "muster --context two") == ["muster", "--context", "two words"]
+    assert words_of(bash, "muster list --context=two") == ["muster", "list", "--context=two words"]
+    assert not world.path("pwned").exists()
+
+
 def test_fish_completes_as_the_other_shells(world, agent):
     number = world.cli("run", "-q", "--name", "training", "--", "sleep", "1000").stdout.strip()
     world.write("first.yaml", "run: true\n")

@@ -125,3 +125,29 @@ def test_a_use_case_that_reads_as_everybody_is_found(tmp_path):
     (tmp_path / "broker" / "rpc" / "a.cc").write_text("\n")
     (tmp_path / "broker" / "app" / "get_job.cc").write_text("Read(store::Scope::All());\n")
     assert made.lint("scopes") == (1, "lint.scopes: FAILED\nbroker/app/get_job.cc:1:Read(store::Scope::All());\n")
+
+
+def comments_complained_of(directory, name, text):
+    """The first words of the sentences that are found, with their lines."""
+    path = directory / name
+    path.write_text(text)
+    done = subprocess.run([REPOSITORY / "tests/support/check-comments", path], capture_output=True, text=True, timeout=60, check=False)
+    found = [line.removeprefix(f"{path}:").split(":")[0] + " " + line.split('"')[1] for line in done.stdout.splitlines()]
+    assert done.returncode == (1 if found else 0), done.stderr
+    return found
+
+
+@pytest.mark.parametrize("declared", ["func Why(job int) string {", "func (c *Client) Why(job int) string {", "type Why struct {",
+                                      "var Why = 1", "const Why = 1", "\tWhy string", "\tWhy = 1"])
+def test_a_comment_in_go_may_begin_with_the_name_that_it_describes(tmp_path, declared):
+    assert not comments_complained_of(tmp_path, "a.go", f"// Why says why a job waits.\n{declared}\n")
+    # It is the name only where the name is declared just below, and only at the comment's beginning.
+    assert comments_complained_of(tmp_path, "a.go", f"// Why it waits.\n\n{declared}\n") == ["1 Why"]
+    assert comments_complained_of(tmp_path, "a.go", f"// How says it.\n{declared}\n") == ["1 How"]
+    assert comments_complained_of(tmp_path, "a.go", f"// Why says it.\n// Whether it does.\n{declared}\n") == ["2 Whether"]
+    assert comments_complained_of(tmp_path, "a.cc", f"// Why says it.\n{declared}\n") == ["1 Why"]
+
+
+@pytest.mark.parametrize("declared", ["func Whyever() {", "return Why", "func other() { Why() }", "package why"])
+def test_a_comment_in_go_that_stands_above_something_else_has_no_exemption(tmp_path, declared):
+    assert comments_complained_of(tmp_path, "a.go", f"// Why says why a job waits.\n{declared}\n") == ["1 Why"]

@@ -242,9 +242,9 @@ class Translator {
       if (number.empty()) number = id.substr(0, bar);
       // Slurm waits for its own tasks, and knows nothing of another attempt at one.
       is_one = is_one && bar < id.size() && id.substr(0, bar) == number && run->number() == 1;
-      has_ended = has_ended && HasEnded(record.job);
-      if (HasEnded(record.job) && type != "aftercorr" &&
-          Judge(type, record.job.state()) == Verdict::kNever) {
+      has_ended = has_ended && HasEnded(record.job());
+      if (HasEnded(record.job()) && type != "aftercorr" &&
+          Judge(type, record.job().state()) == Verdict::kNever) {
         is_one = false;
       }
     }
@@ -361,7 +361,7 @@ absl::Status ExpandSingleton(client::Client& client, v1::JobSpec* spec) {
                     before->size(), Harmless(spec->name())));
   }
   *found = before->empty() ? "" : "afterany";
-  for (const JobRecord& record : *before) *found += fmt::format(":{}", record.job.id());
+  for (const JobRecord& record : *before) *found += fmt::format(":{}", record.job().id());
   if (is_any && found->empty()) conditions.clear();
   std::erase(conditions, "");
   spec->mutable_slurm()->set_dependency(Joined(conditions, is_any));

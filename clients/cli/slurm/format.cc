@@ -17,14 +17,13 @@ constexpr size_t kLongWidth = 20;
 constexpr std::string_view kAll = "%all";
 
 // Cut to a width on the terminal, without a mark, as Slurm does.
-std::string Cut(const std::string& text, size_t width) {
-  std::string cut = text;
-  while (Width(cut) > width) {
+std::string_view Cut(std::string_view text, size_t width) {
+  while (Width(text) > width) {
     do {
-      cut.pop_back();
-    } while (!cut.empty() && !contract::IsUtf8(cut));
+      text.remove_suffix(1);
+    } while (!text.empty() && !contract::IsUtf8(text));
   }
-  return cut;
+  return text;
 }
 
 // All columns with '|' between, small letters first.
@@ -86,18 +85,25 @@ std::string ColumnFormat::Lines(const std::vector<std::vector<std::string>>& row
   std::string lines;
   for (const auto& row : rows) {
     const bool is_heading = has_heading && &row == &rows.front();
-    std::string line;
+    const size_t begin = lines.size();
     for (size_t i = 0; i < fields.size(); ++i) {
+      std::string_view text = row[i];
+      size_t used = Width(text);
       // A heading is cut all the same.
       const bool is_whole = widths[i] == 0 || (fields[i].is_whole && !is_heading);
-      const std::string text = is_whole ? row[i] : Cut(row[i], widths[i]);
-      const size_t used = Width(text);
-      const std::string padding(widths[i] > used ? widths[i] - used : 0, ' ');
-      line += fields[i].before + (fields[i].right ? padding + text : text + padding);
+      if (!is_whole && used > widths[i]) {
+        text = Cut(text, widths[i]);
+        used = Width(text);
+      }
+      const size_t padding = widths[i] > used ? widths[i] - used : 0;
+      lines += fields[i].before;
+      if (fields[i].right) lines.append(padding, ' ');
+      lines += text;
+      if (!fields[i].right) lines.append(padding, ' ');
     }
-    line += after;
-    line.erase(line.find_last_not_of(' ') + 1);
-    lines += line + '\n';
+    lines += after;
+    while (lines.size() > begin && lines.back() == ' ') lines.pop_back();
+    lines += '\n';
   }
   return lines;
 }

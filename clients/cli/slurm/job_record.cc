@@ -1,5 +1,6 @@
 #include "clients/cli/slurm/job_record.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,8 +61,8 @@ std::string_view EndReason(const JobRecord& record) {
   if (word == "OUT_OF_MEMORY") return "OutOfMemory";
   if (word == "NODE_FAIL") return "NodeDown";
   if (word != "FAILED") return kNoReason;
-  const bool has_no_program = record.job.failure().failure_class() == v1::FAILURE_CLASS_CONFIG &&
-                              record.job.exit().code() == 0;
+  const bool has_no_program = record.job().failure().failure_class() == v1::FAILURE_CLASS_CONFIG &&
+                              record.job().exit().code() == 0;
   return has_no_program ? "JobLaunchFailure" : "NonZeroExitCode";
 }
 
@@ -87,20 +88,20 @@ const v1::Pool* FindPool(const v1::Cluster& cluster, std::string_view name) {
 }  // namespace
 
 const v1::Run* JobRecord::run() const {
-  return job.runs().empty() ? nullptr : &*job.runs().rbegin();
+  return job().runs().empty() ? nullptr : &*job().runs().rbegin();
 }
 
 namespace {
 
 // The choices of Slurm for the run that the job has now; a job that waits for its next run may get
 // something else.
-v1::SlurmAllocation ChosenFor(const JobRecord& record) {
+const v1::SlurmAllocation& ChosenFor(const JobRecord& record) {
   const v1::Run* run = record.run();
-  const bool is_current = run != nullptr && record.job.state() != v1::JOB_STATE_QUEUED;
-  return is_current ? run->slurm_allocation() : v1::SlurmAllocation();
+  const bool is_current = run != nullptr && record.job().state() != v1::JOB_STATE_QUEUED;
+  return is_current ? run->slurm_allocation() : v1::SlurmAllocation::default_instance();
 }
 
-std::string FirstOf(const std::string& chosen, const std::string& named) {
+const std::string& FirstOf(const std::string& chosen, const std::string& named) {
   return chosen.empty() ? named : chosen;
 }
 
@@ -119,12 +120,13 @@ bool IsExplained(const v1::StateReason& reason) {
 
 }  // namespace
 
-JobRecord MakeRecord(v1::Job job, const v1::Cluster* cluster) {
+JobRecord MakeRecord(std::shared_ptr<const v1::Job> job, const v1::Cluster* cluster) {
   JobRecord record;
-  record.job = std::move(job);
+  record.kept = std::move(job);
   record.is_on_slurm = cluster != nullptr && cluster->kind() == v1::CLUSTER_KIND_SLURM;
-  const v1::JobSpec& spec = record.job.spec();
-  const v1::SlurmAllocation chosen = ChosenFor(record);
+  const v1::JobSpec& spec = record.job().spec();
+  record.task = contract::FindArrayTask(spec);
+  const v1::SlurmAllocation& chosen = ChosenFor(record);
   record.partition =
       FirstOf(chosen.partition(), FirstOf(spec.slurm().partition(), spec.placement().pool()));
   record.account = FirstOf(chosen.account(), spec.slurm().account());
@@ -144,6 +146,14 @@ JobRecord MakeRecord(v1::Job job, const v1::Cluster* cluster) {
   return record;
 }
 
+std::string NameOf(const JobRecord& record) {
+  const uint64_t id = record.job().id();
+  return record.task.has_value()
+             ? fmt::format(FMT_COMPILE("{}_{}"), contract::ArrayNumber(id, *record.task),
+                           record.task->id)
+             : fmt::format(FMT_COMPILE("{}"), id);
+}
+
 std::string SlurmNumber(const JobRecord& record) {
   const bool has = record.is_on_slurm && record.run() != nullptr;
   return has ? Harmless(record.run()->external_id()) : std::string();
@@ -152,7 +162,7 @@ std::string SlurmNumber(const JobRecord& record) {
 std::string_view StateWord(const JobRecord& record) {
   const v1::RunState run =
       record.run() == nullptr ? v1::RUN_STATE_UNSPECIFIED : record.run()->state();
-  switch (record.job.state()) {
+  switch (record.job().state()) {
     case v1::JOB_STATE_RUNNING:
       return run == v1::RUN_STATE_FINISHING ? "COMPLETING" : "RUNNING";
     case v1::JOB_STATE_SUSPENDED:
@@ -162,7 +172,7 @@ std::string_view StateWord(const JobRecord& record) {
     case v1::JOB_STATE_CANCELED:
       return "CANCELLED";
     case v1::JOB_STATE_FAILED:
-      return FailedWord(record.job.failure());
+      return FailedWord(record.job().failure());
     default:
       return run == v1::RUN_STATE_STARTING ? "CONFIGURING" : "PENDING";
   }
@@ -200,7 +210,7 @@ std::string StateWords() {
 }
 
 std::string ReasonWord(const JobRecord& record) {
-  const v1::Job& job = record.job;
+  const v1::Job& job = record.job();
   if (contract::IsTerminal(job.state())) return std::string(EndReason(record));
   if (job.state() != v1::JOB_STATE_QUEUED && job.state() != v1::JOB_STATE_PENDING)
     return std::string(kNoReason);
@@ -220,7 +230,7 @@ std::string ReasonWord(const JobRecord& record) {
 }
 
 google::protobuf::Timestamp StartedAt(const JobRecord& record) {
-  const v1::Job& job = record.job;
+  const v1::Job& job = record.job();
   if (job.state() == v1::JOB_STATE_QUEUED || job.state() == v1::JOB_STATE_PENDING) return {};
   // The job's own time is that of its first run.
   const bool is_later = record.run() != nullptr && record.run()->number() > 1;
@@ -231,7 +241,7 @@ bool HasStarted(const JobRecord& record) { return StartedAt(record).seconds() !=
 
 absl::Duration Elapsed(const JobRecord& record, absl::Time now) {
   if (!HasStarted(record)) return absl::ZeroDuration();
-  const absl::Time end = record.job.has_end_time() ? ToTime(record.job.end_time()) : now;
+  const absl::Time end = record.job().has_end_time() ? ToTime(record.job().end_time()) : now;
   return std::max(absl::ZeroDuration(), end - ToTime(StartedAt(record)));
 }
 
@@ -295,8 +305,8 @@ std::string LocalTime(const google::protobuf::Timestamp& timestamp, std::string_
 std::string ExitCodeText(const JobRecord& record) {
   const std::string_view word = StateWord(record);
   if (word == "TIMEOUT" || word == "CANCELLED") return "0:0";
-  if (record.job.state() == v1::JOB_STATE_FAILED && !record.job.has_exit()) return "1:0";
-  return fmt::format("{}:{}", record.job.exit().code(), record.job.exit().signal());
+  if (record.job().state() == v1::JOB_STATE_FAILED && !record.job().has_exit()) return "1:0";
+  return fmt::format("{}:{}", record.job().exit().code(), record.job().exit().signal());
 }
 
 }  // namespace muster::cli

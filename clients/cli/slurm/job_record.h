@@ -4,30 +4,39 @@
 #define MUSTER_CLIENTS_CLI_SLURM_JOB_RECORD_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "contract/task_array.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/job.pb.h"
 
 namespace muster::cli {
 
 struct JobRecord {
-  v1::Job job;  // with its spec; its runs if they were asked for
+  // The job with its spec, and its runs if they were asked for. Never null. A record is moved when
+  // records are sorted; the job stays where it was read.
+  std::shared_ptr<const v1::Job> kept;
+  std::optional<contract::ArrayTask> task;  // its place in its array, if it is a task of one
   // The choices of Slurm, else what the job names; empty: not known before a cluster is chosen.
   std::string partition, account, qos;
   std::optional<absl::Duration> time_limit;  // none: no limit, or not known
   bool is_on_slurm = false;                  // its cluster is known, and of Slurm
 
+  const v1::Job& job() const { return *kept; }
   // The latest run; null: none, or they were not asked for.
   const v1::Run* run() const;
 };
 
 // Fills in what the job leaves to its cluster, which may be null.
-JobRecord MakeRecord(v1::Job job, const v1::Cluster* cluster);
+JobRecord MakeRecord(std::shared_ptr<const v1::Job> job, const v1::Cluster* cluster);
+
+// "42_5" for task 5 of array 42, "42" for others.
+std::string NameOf(const JobRecord& record);
 
 // "PENDING", "TIMEOUT" and its code "PD", "TO".
 std::string_view StateWord(const JobRecord& record);

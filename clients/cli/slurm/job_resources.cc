@@ -43,7 +43,7 @@ std::string GpuType(const v1::JobSpec& spec) {
 }
 
 uint64_t TotalGpus(const JobRecord& record) {
-  const v1::JobSpec& spec = record.job.spec();
+  const v1::JobSpec& spec = record.job().spec();
   if (const uint64_t all = GpusOf(spec, "gpus"); all > 0) return all;
   if (const uint64_t each = GpusOf(spec, "gpus-per-task"); each > 0) return each * TaskCount(spec);
   uint64_t gpus = 0;
@@ -52,7 +52,7 @@ uint64_t TotalGpus(const JobRecord& record) {
 }
 
 uint64_t TotalMebibytes(const JobRecord& record) {
-  const v1::JobSpec& spec = record.job.spec();
+  const v1::JobSpec& spec = record.job().spec();
   if (const uint64_t each = MebibytesOf(spec, "mem-per-cpu"); each > 0)
     return each * TotalCpus(spec);
   if (const uint64_t each = MebibytesOf(spec, "mem-per-gpu"); each > 0)
@@ -76,7 +76,7 @@ std::string_view OptionOf(const v1::JobSpec& spec, std::string_view name) {
 uint64_t NodeCount(const JobRecord& record) {
   if (record.run() != nullptr && !record.run()->nodes().empty())
     return static_cast<uint64_t>(record.run()->nodes_size());
-  const v1::JobSpec& spec = record.job.spec();
+  const v1::JobSpec& spec = record.job().spec();
   const auto tasks = NumberOf(spec, "ntasks");
   const auto of_node = NumberOf(spec, "ntasks-per-node");
   const uint64_t needed = tasks.has_value() && of_node.value_or(0) > 0
@@ -124,15 +124,15 @@ std::string TresText(const JobRecord& record, TresOrder order) {
   const uint64_t gpus = TotalGpus(record);
   const uint64_t mebibytes = TotalMebibytes(record);
   std::string gpu_text = gpus == 0 ? "" : fmt::format(",gres/gpu={}", gpus);
-  const std::string type = GpuType(record.job.spec());
+  const std::string type = GpuType(record.job().spec());
   if (gpus > 0 && !type.empty()) {
     const std::string typed = fmt::format(",gres/gpu:{}={}", Harmless(type), gpus);
     gpu_text = order == TresOrder::kSacct ? typed + gpu_text : gpu_text + typed;
   }
   const bool is_sacct = order == TresOrder::kSacct;
-  return fmt::format("cpu={}{}{},node={}{}", TotalCpus(record.job.spec()), is_sacct ? gpu_text : "",
-                     mebibytes == 0 ? "" : ",mem=" + SizeText(mebibytes), NodeCount(record),
-                     is_sacct ? "" : gpu_text);
+  return fmt::format("cpu={}{}{},node={}{}", TotalCpus(record.job().spec()),
+                     is_sacct ? gpu_text : "", mebibytes == 0 ? "" : ",mem=" + SizeText(mebibytes),
+                     NodeCount(record), is_sacct ? "" : gpu_text);
 }
 
 }  // namespace muster::cli

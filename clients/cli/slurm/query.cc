@@ -8,6 +8,7 @@
 #include <future>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "contract/characters.h"
 #include "contract/parts.h"
 #include "contract/states.h"
+#include "google/protobuf/arena.h"
 
 namespace muster::cli {
 namespace {
@@ -94,9 +96,22 @@ constexpr std::string_view kLeanSpec[] = {"env.SLURM_ARRAY_TASK_ID",
                                           "slurm.tasks_per_node",
                                           "slurm.batch_script.append"};
 
+using Jobs = std::vector<std::shared_ptr<const v1::Job>>;
+
+// The memory of a page, which its jobs share.
+struct PageMemory {
+  google::protobuf::Arena arena{[] {
+    google::protobuf::ArenaOptions options;
+    // A page of kPageSize jobs needs some of the largest ones, and a page of one the smallest.
+    options.start_block_size = size_t{16} << 10;
+    options.max_block_size = size_t{1} << 20;
+    return options;
+  }()};
+};
+
 // The jobs that the filter takes, each with its spec and its latest run.
 absl::Status AddListed(client::Client& client, const std::string& filter, bool is_lean,
-                       std::vector<v1::Job>* jobs) {
+                       Jobs* jobs) {
   v1::ListJobsRequest request;
   request.set_filter(filter);
   request.set_include_spec(!is_lean);
@@ -107,21 +122,22 @@ absl::Status AddListed(client::Client& client, const std::string& filter, bool i
   request.set_include_latest_run(true);
   request.set_page_size(kPageSize);
   do {
-    auto page = client.ListJobs(request);
-    if (!page.ok()) return page.status();
+    const auto memory = std::make_shared<PageMemory>();
+    auto* const page = google::protobuf::Arena::CreateMessage<v1::ListJobsResponse>(&memory->arena);
+    if (absl::Status status = client.ReadJobs(request, page); !status.ok()) return status;
     // A broker of an earlier release does not know the mask.
     if (is_lean && !page->jobs().empty() && !page->jobs(0).has_spec())
       return AddListed(client, filter, /*is_lean=*/false, jobs);
-    std::move(page->mutable_jobs()->begin(), page->mutable_jobs()->end(),
-              std::back_inserter(*jobs));
+    jobs->reserve(jobs->size() + static_cast<size_t>(page->jobs_size()));
+    for (const v1::Job& job : page->jobs()) jobs->emplace_back(memory, &job);
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());
   return absl::OkStatus();
 }
 
 // Several are asked for together if they are in a row, as those of an array are.
-absl::StatusOr<std::vector<v1::Job>> ByIds(client::Client& client,
-                                           const std::vector<JobName>& names, bool is_lean) {
+absl::StatusOr<Jobs> ByIds(client::Client& client, const std::vector<JobName>& names,
+                           bool is_lean) {
   std::set<uint64_t> ids;
   absl::Status missing;
   for (const JobName& name : names) {
@@ -131,11 +147,11 @@ absl::StatusOr<std::vector<v1::Job>> ByIds(client::Client& client,
     if (!numbers.ok()) missing = numbers.status();
   }
   if (ids.empty()) return missing;
-  std::vector<v1::Job> jobs;
+  Jobs jobs;
   if (ids.size() == 1) {
     absl::StatusOr<v1::Job> job = GetOneJob(client, *ids.begin());
     if (!job.ok()) return job.status();
-    jobs.push_back(*std::move(job));
+    jobs.push_back(std::make_shared<const v1::Job>(*std::move(job)));
     return jobs;
   }
   for (auto at = ids.begin(); at != ids.end();) {
@@ -154,7 +170,7 @@ bool IsKnownUser(const std::string& name) { return getpwnam(name.c_str()) != nul
 }  // namespace
 
 bool JobQuery::Takes(const JobRecord& record) const {
-  const v1::Job& job = record.job;
+  const v1::Job& job = record.job();
   const bool is_late = job.has_end_time() && contract::IsTerminal(job.state()) &&
                        ToTime(job.end_time()) < ended_since;
   const bool is_on_node =
@@ -279,7 +295,7 @@ std::vector<std::string> UnknownUsers(const JobQuery& query,
   std::vector<std::string> unknown;
   for (const std::string& user : query.users) {
     const bool has_jobs = std::any_of(records.begin(), records.end(), [&](const JobRecord& record) {
-      return record.job.user() == user;
+      return record.job().user() == user;
     });
     if (!has_jobs && !IsKnownUser(user)) unknown.push_back(user);
   }
@@ -297,7 +313,7 @@ absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const Jo
   if (query.is_none) return std::vector<JobRecord>();
   // Both are asked for at the same time: somebody waits for the answer.
   auto asked = std::async(std::launch::async, [&client] { return AllClusters(client); });
-  absl::StatusOr<std::vector<v1::Job>> jobs = std::vector<v1::Job>();
+  absl::StatusOr<Jobs> jobs = Jobs();
   if (query.ids.empty()) {
     const absl::Status status = AddListed(client, query.filter, query.is_lean, &*jobs);
     if (!status.ok()) jobs = status;
@@ -308,13 +324,14 @@ absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const Jo
   if (!clusters.ok()) return clusters.status();
   if (!jobs.ok()) return jobs.status();
   std::vector<JobRecord> records;
-  for (v1::Job& job : *jobs) {
-    const v1::Cluster* cluster = LikelyCluster(*clusters, job);
+  records.reserve(jobs->size());
+  for (std::shared_ptr<const v1::Job>& job : *jobs) {
+    const v1::Cluster* cluster = LikelyCluster(*clusters, *job);
     JobRecord record = MakeRecord(std::move(job), cluster);
     if (query.Takes(record)) records.push_back(std::move(record));
   }
   std::sort(records.begin(), records.end(),
-            [](const JobRecord& a, const JobRecord& b) { return a.job.id() < b.job.id(); });
+            [](const JobRecord& a, const JobRecord& b) { return a.job().id() < b.job().id(); });
   return records;
 }
 

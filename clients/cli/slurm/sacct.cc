@@ -138,15 +138,14 @@ absl::StatusOr<std::vector<Shown>> ReadFormat(std::string_view text) {
     const auto column =
         std::find_if(SacctColumns().begin(), SacctColumns().end(),
                      [&](const SacctColumn& one) { return Lower(one.name) == name; });
-    const auto width = percent == word.size()
-                           ? std::optional<int>(0)
-                           : contract::ParseNumber<int>(word.substr(percent + 1));
+    const bool is_own = percent < word.size();
+    const auto width =
+        is_own ? contract::ParseNumber<int>(word.substr(percent + 1)) : std::optional<int>(0);
     if (column == SacctColumns().end() || !width.has_value()) {
       return absl::InvalidArgumentError(
           fmt::format("Invalid field requested: {}; muster sacct -e lists those that there are",
                       contract::Quoted(word)));
     }
-    const bool is_own = *width != 0;
     shown.push_back({&*column, is_own ? static_cast<size_t>(std::abs(*width)) : column->width,
                      is_own ? *width < 0 : column->left});
   }
@@ -175,7 +174,8 @@ class Printer {
     std::vector<std::string> names;
     std::vector<std::string> rules;
     for (const Shown& one : shown_) {
-      names.emplace_back(one.column->name);
+      // A heading that is too long is cut without a mark.
+      names.emplace_back(is_parsable_ ? one.column->name : one.column->name.substr(0, one.width));
       rules.emplace_back(one.width, '-');
     }
     return Line(names) + (is_parsable_ ? "" : Line(rules));
@@ -197,7 +197,7 @@ class Printer {
       // A value that is too long ends in '+', as sacct has it.
       std::string text = values[i];
       const size_t width = shown_[i].width;
-      if (Width(text) > width) text = text.substr(0, width - 1) + "+";
+      if (Width(text) > width) text = width == 0 ? "" : text.substr(0, width - 1) + "+";
       const std::string padding(width - std::min(width, Width(text)), ' ');
       line += shown_[i].left ? text + padding + " " : padding + text + " ";
     }
@@ -297,7 +297,7 @@ absl::StatusOr<AskedSacct> ReadSacct(const std::vector<std::string>& words, absl
   return asked;
 }
 
-// Four in a line, as sacct has them.
+// Four in a line, each filled up with blanks, as sacct has them.
 std::string FieldList() {
   constexpr size_t kInLine = 4;
   constexpr size_t kWidth = 19;
@@ -305,7 +305,7 @@ std::string FieldList() {
   size_t place = 0;
   for (const SacctColumn& column : SacctColumns()) {
     const bool is_last = ++place % kInLine == 0 || place == SacctColumns().size();
-    list += is_last ? fmt::format("{}\n", column.name) : fmt::format("{:{}} ", column.name, kWidth);
+    list += fmt::format("{:{}}{}", column.name, kWidth, is_last ? '\n' : ' ');
   }
   return list;
 }
@@ -328,7 +328,9 @@ int Sacct(Session& session) {
     session.terminal.Out(FieldList());
     return kOk;
   }
-  auto records = FindJobs(session.client, asked->query);
+  // They live as long as the process: to take thousands of jobs apart would only take time.
+  auto& records =
+      *new absl::StatusOr<std::vector<JobRecord>>(FindJobs(session.client, asked->query));
   // sacct has nothing to say of a job that it does not know.
   if (absl::IsNotFound(records.status())) records = std::vector<JobRecord>();
   if (!records.ok()) return Fail(session, records.status());
@@ -341,7 +343,7 @@ int Sacct(Session& session) {
   std::string out = asked->given.Find("noheader") == nullptr ? printer.Heading() : "";
   for (const JobRecord& record : *records) {
     const bool had_ended =
-        record.job.has_end_time() && ToTime(record.job.end_time()) < asked->start;
+        record.job().has_end_time() && ToTime(record.job().end_time()) < asked->start;
     if (!had_ended) out += printer.Row(record, now);
   }
   session.terminal.Out(out);

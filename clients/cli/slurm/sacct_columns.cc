@@ -8,6 +8,7 @@
 
 #include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/slurm/host_list.h"
+#include "clients/cli/slurm/job_files.h"
 #include "clients/cli/slurm/job_resources.h"
 #include "clients/cli/text.h"
 #include "contract/states.h"
@@ -28,7 +29,7 @@ std::string LimitMinutes(const JobRecord& record) {
 
 // The time of its cores, used or not.
 absl::Duration CpuTime(const JobRecord& record, absl::Time now) {
-  return Elapsed(record, now) * static_cast<int64_t>(TotalCpus(record.job.spec()));
+  return Elapsed(record, now) * static_cast<int64_t>(TotalCpus(record.job().spec()));
 }
 
 // The usage of its latest run; zeros before that is known, as sacct has it.
@@ -44,27 +45,27 @@ absl::Duration SystemCpu(const JobRecord& record) {
 
 // A job that waits for a time or for others is eligible later than it was submitted.
 std::string EligibleOf(const JobRecord& record) {
-  const v1::JobSpec& spec = record.job.spec();
+  const v1::JobSpec& spec = record.job().spec();
   const bool is_at_once = OptionOf(spec, "begin").empty() && spec.slurm().dependency().empty();
-  return HasStarted(record) && is_at_once ? LocalTime(record.job.create_time(), "Unknown")
+  return HasStarted(record) && is_at_once ? LocalTime(record.job().create_time(), "Unknown")
                                           : "Unknown";
 }
 
 // The id that this machine has for the user.
 std::string UserIdOf(const JobRecord& record) {
-  const passwd* entry = getpwnam(record.job.user().c_str());
+  const passwd* entry = getpwnam(record.job().user().c_str());
   return entry == nullptr ? "" : fmt::format("{}", entry->pw_uid);
 }
 
 // sacct has none for a job that has ended.
 std::string WhyItWaitsNow(const JobRecord& record) {
-  const bool has_ended = contract::IsTerminal(record.job.state());
+  const bool has_ended = contract::IsTerminal(record.job().state());
   return has_ended ? std::string(kNoReason) : ReasonWord(record);
 }
 
 // Returns the time that it waited for its start.
 absl::Duration Waited(const JobRecord& record, absl::Time now) {
-  const v1::Job& job = record.job;
+  const v1::Job& job = record.job();
   const absl::Time end = HasStarted(record)   ? ToTime(StartedAt(record))
                          : job.has_end_time() ? ToTime(job.end_time())
                                               : now;
@@ -81,7 +82,7 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"Account", 10, [](const Record& r, Now) { return Harmless(r.account); }},
     SacctColumn{"AdminComment", 15, Nothing},
     SacctColumn{"AllocCPUS", 10,
-                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job().spec())); }},
     SacctColumn{
         "AllocNodes", 10,
         [](const Record& r, Now) { return fmt::format("{}", HasStarted(r) ? NodeCount(r) : 0); }},
@@ -98,11 +99,11 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"AveRSS", 10, Nothing},
     SacctColumn{"AveVMSize", 10, Nothing},
     SacctColumn{"BlockID", 16, Nothing},
-    SacctColumn{"Cluster", 10, [](const Record& r, Now) { return Harmless(r.job.cluster()); }},
+    SacctColumn{"Cluster", 10, [](const Record& r, Now) { return Harmless(r.job().cluster()); }},
     SacctColumn{"Comment", 14,
-                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().comment()); }},
+                [](const Record& r, Now) { return Harmless(r.job().spec().slurm().comment()); }},
     SacctColumn{"Constraints", 19,
-                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().constraint()); }},
+                [](const Record& r, Now) { return Harmless(r.job().spec().slurm().constraint()); }},
     SacctColumn{"ConsumedEnergy", 14, Nothing},
     SacctColumn{"ConsumedEnergyRaw", 17, Nothing},
     SacctColumn{"Container", 19, Nothing},
@@ -120,15 +121,19 @@ constexpr std::array kSacctColumns = {
                 }},
     SacctColumn{"Eligible", 19, [](const Record& r, Now) { return EligibleOf(r); }},
     SacctColumn{"End", 19,
-                [](const Record& r, Now) { return LocalTime(r.job.end_time(), "Unknown"); }},
+                [](const Record& r, Now) { return LocalTime(r.job().end_time(), "Unknown"); }},
     SacctColumn{"ExitCode", 8, [](const Record& r, Now) { return ExitCodeText(r); }},
+    SacctColumn{"Extra", 14, Nothing},
+    SacctColumn{"FailedNode", 8, Nothing},
     SacctColumn{"Flags", 19, Nothing},
     SacctColumn{"GID", 6, Nothing},
     SacctColumn{"Group", 9, Nothing},
-    SacctColumn{"JobID", 12, [](const Record& r, Now) { return NameOf(r.job); }, true},
+    SacctColumn{"JobID", 12, [](const Record& r, Now) { return NameOf(r); }, true},
     SacctColumn{"JobIDRaw", 12, [](const Record& r, Now) { return SlurmNumber(r); }, true},
-    SacctColumn{"JobName", 10, [](const Record& r, Now) { return Harmless(r.job.name()); }},
+    SacctColumn{"JobName", 10, [](const Record& r, Now) { return Harmless(r.job().name()); }},
     SacctColumn{"Layout", 9, Nothing},
+    SacctColumn{"Licenses", 10,
+                [](const Record& r, Now) { return Harmless(r.job().spec().slurm().licenses()); }},
     SacctColumn{"MaxDiskRead", 12, Nothing},
     SacctColumn{"MaxDiskReadNode", 15, Nothing},
     SacctColumn{"MaxDiskReadTask", 15, Nothing},
@@ -150,28 +155,34 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"MinCPUNode", 10, Nothing},
     SacctColumn{"MinCPUTask", 10, Nothing},
     SacctColumn{"NCPUS", 10,
-                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job().spec())); }},
     SacctColumn{"NNodes", 8, [](const Record& r, Now) { return fmt::format("{}", NodeCount(r)); }},
     SacctColumn{"NodeList", 15, [](const Record& r, Now) { return NodesOf(r); }},
     SacctColumn{"NTasks", 8, Nothing},
     SacctColumn{"Partition", 10, [](const Record& r, Now) { return Harmless(r.partition); }},
+    SacctColumn{"Planned", 10, [](const Record& r, Now now) { return SacctTime(Waited(r, now)); }},
+    SacctColumn{"PlannedCPU", 10, Nothing},
+    SacctColumn{"PlannedCPURAW", 13, Nothing},
     SacctColumn{"Priority", 10,
-                [](const Record& r, Now) { return fmt::format("{}", r.job.priority()); }},
+                [](const Record& r, Now) { return fmt::format("{}", r.job().priority()); }},
     SacctColumn{"QOS", 10, [](const Record& r, Now) { return Harmless(r.qos); }},
     SacctColumn{"QOSRAW", 6, Nothing},
+    SacctColumn{"QOSREQ", 10,
+                [](const Record& r, Now) { return Harmless(r.job().spec().slurm().qos()); }},
     SacctColumn{"Reason", 22, [](const Record& r, Now) { return WhyItWaitsNow(r); }},
     SacctColumn{"ReqCPUFreq", 10, NoWord},
     SacctColumn{"ReqCPUFreqGov", 13, NoWord},
     SacctColumn{"ReqCPUFreqMax", 13, NoWord},
     SacctColumn{"ReqCPUFreqMin", 13, NoWord},
     SacctColumn{"ReqCPUS", 8,
-                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job().spec())); }},
     SacctColumn{"ReqMem", 10, [](const Record& r, Now) { return TotalMemoryText(r); }},
     SacctColumn{"ReqNodes", 8,
                 [](const Record& r, Now) { return fmt::format("{}", NodeCount(r)); }},
     SacctColumn{"ReqTRES", 10, [](const Record& r, Now) { return TresText(r, TresOrder::kSacct); }},
-    SacctColumn{"Reservation", 20,
-                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().reservation()); }},
+    SacctColumn{
+        "Reservation", 20,
+        [](const Record& r, Now) { return Harmless(r.job().spec().slurm().reservation()); }},
     SacctColumn{"ReservationId", 8, Nothing},
     SacctColumn{"Reserved", 10, [](const Record& r, Now now) { return SacctTime(Waited(r, now)); }},
     SacctColumn{
@@ -179,11 +190,16 @@ constexpr std::array kSacctColumns = {
         [](const Record& r, Now) { return fmt::format("{}", r.run() ? r.run()->restarts() : 0); }},
     SacctColumn{"ResvCPU", 10, Nothing},
     SacctColumn{"ResvCPURAW", 10, Nothing},
+    SacctColumn{"SLUID", 14, Nothing},
     SacctColumn{"Start", 19,
                 [](const Record& r, Now) { return LocalTime(StartedAt(r), "Unknown"); }},
     SacctColumn{"State", 10, [](const Record& r, Now) { return std::string(StateWord(r)); }},
+    SacctColumn{"StdErr", 20, [](const Record& r, Now) { return Harmless(ErrorPattern(r.job())); }},
+    SacctColumn{"StdIn", 20, [](const Record& r, Now) { return Harmless(InputPattern(r.job())); }},
+    SacctColumn{"StdOut", 20,
+                [](const Record& r, Now) { return Harmless(OutputPattern(r.job())); }},
     SacctColumn{"Submit", 19,
-                [](const Record& r, Now) { return LocalTime(r.job.create_time(), "Unknown"); }},
+                [](const Record& r, Now) { return LocalTime(r.job().create_time(), "Unknown"); }},
     SacctColumn{"SubmitLine", 20, Nothing},
     SacctColumn{"Suspended", 10, Nothing},
     SacctColumn{"SystemComment", 15, Nothing},
@@ -212,12 +228,12 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"TRESUsageOutMinTask", 19, Nothing},
     SacctColumn{"TRESUsageOutTot", 15, Nothing},
     SacctColumn{"UID", 6, [](const Record& r, Now) { return UserIdOf(r); }},
-    SacctColumn{"User", 9, [](const Record& r, Now) { return Harmless(r.job.user()); }},
+    SacctColumn{"User", 9, [](const Record& r, Now) { return Harmless(r.job().user()); }},
     SacctColumn{"UserCPU", 10, [](const Record& r, Now) { return CpuTimeText(UserCpu(r)); }},
     SacctColumn{"WCKey", 10, Nothing},
     SacctColumn{"WCKeyID", 10, Nothing},
     SacctColumn{"WorkDir", 20,
-                [](const Record& r, Now) { return Harmless(r.job.spec().working_directory()); }},
+                [](const Record& r, Now) { return Harmless(r.job().spec().working_directory()); }},
 };
 
 }  // namespace

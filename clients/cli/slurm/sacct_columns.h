@@ -21,7 +21,7 @@ struct SacctColumn {
   bool left = false;  // its values begin at the left
 };
 
-// Returns all columns of sacct 22.05, in the order of their names, and Restarts. A value that
+// Returns all columns of sacct 22.05 and 24.11, in the order of their names. A value that
 // Muster does not know, such as the memory and processor time that were used, is the one that sacct
 // prints for a job of which it knows nothing.
 std::span<const SacctColumn> SacctColumns();

@@ -184,7 +184,7 @@ absl::StatusOr<std::vector<uint64_t>> Known(Session& session, const AskedScancel
   if (absl::IsNotFound(records.status())) records = std::vector<JobRecord>();
   if (!records.ok()) return records.status();
   std::set<uint64_t> there;
-  for (const JobRecord& record : *records) there.insert(record.job.id());
+  for (const JobRecord& record : *records) there.insert(record.job().id());
   std::vector<uint64_t> known;
   for (const uint64_t id : ids) {
     if (there.contains(id)) {
@@ -207,7 +207,7 @@ absl::StatusOr<std::vector<uint64_t>> Chosen(Session& session, AskedScancel* ask
   const auto records = FindJobs(session.client, asked->query);
   if (!records.ok()) return records.status();
   std::vector<uint64_t> ids;
-  for (const JobRecord& record : *records) ids.push_back(record.job.id());
+  for (const JobRecord& record : *records) ids.push_back(record.job().id());
   if (!ids.empty()) return ids;
   if (const auto unknown = UnknownUsers(asked->query, *records); !unknown.empty())
     return absl::InvalidArgumentError("Invalid user name: " + contract::Quoted(unknown.front()));

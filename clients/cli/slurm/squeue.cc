@@ -87,8 +87,8 @@ constexpr std::pair<std::string_view, std::string_view> kSqueueRefused[] = {
 
 // States go by their order in a job's life, times by their length, numbers of jobs by Muster's own.
 SortValue ValueOf(const JobRecord& record, char letter, absl::Time now) {
-  if (letter == 't' || letter == 'T') return {static_cast<int64_t>(record.job.state()), ""};
-  if (letter == 'i') return {static_cast<int64_t>(record.job.id()), ""};
+  if (letter == 't' || letter == 'T') return {static_cast<int64_t>(record.job().state()), ""};
+  if (letter == 'i') return {static_cast<int64_t>(record.job().id()), ""};
   if (const auto seconds = SecondsOf(letter, record, now); seconds.has_value())
     return {seconds, ""};
   return ToSortValue(SqueueValue(letter, record, now));
@@ -226,7 +226,8 @@ bool IsLean(const AskedSqueue& asked) {
                      [&](const SortKey& key) { return is_lean(key.letter); });
 }
 
-int ShowQueue(Session& session, const AskedSqueue& asked) {
+// `shown` gets the jobs.
+int ShowQueue(Session& session, const AskedSqueue& asked, std::vector<JobRecord>* shown) {
   JobQuery query = asked.query;
   query.is_lean = IsLean(asked);
   query.ended_since = absl::Now() - kMinJobAge;
@@ -235,24 +236,25 @@ int ShowQueue(Session& session, const AskedSqueue& asked) {
         fmt::format("({} OR end_time >= {})", kSqueueActive,
                     absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", query.ended_since, absl::UTCTimeZone()));
   }
-  auto records = FindJobs(session.client, query);
-  if (!records.ok()) return Fail(session, records.status());
-  NoteUnknownUsers(session, asked.query, *records);
+  auto found = FindJobs(session.client, query);
+  if (!found.ok()) return Fail(session, found.status());
+  *shown = *std::move(found);
+  NoteUnknownUsers(session, asked.query, *shown);
   const absl::Time now = absl::Now();
-  Sort(asked.sort, now, &*records);
+  Sort(asked.sort, now, shown);
   if (asked.is_json) {
-    session.terminal.Out(SqueueJson(*records, now));
+    session.terminal.Out(SqueueJson(*shown, now));
     return kOk;
   }
   if (asked.with_date && asked.with_heading) session.terminal.Out(DateLine(now));
   if (asked.query.clusters.empty()) {
-    session.terminal.Out(TableOf(*records, asked, now));
+    session.terminal.Out(TableOf(*shown, asked, now));
     return kOk;
   }
   for (const std::string& cluster : asked.query.clusters) {
     std::vector<JobRecord> there;
-    std::copy_if(records->begin(), records->end(), std::back_inserter(there),
-                 [&](const JobRecord& record) { return record.job.cluster() == cluster; });
+    std::copy_if(shown->begin(), shown->end(), std::back_inserter(there),
+                 [&](const JobRecord& record) { return record.job().cluster() == cluster; });
     if (asked.with_heading) session.terminal.Out(fmt::format("CLUSTER: {}\n", Harmless(cluster)));
     session.terminal.Out(TableOf(there, asked, now));
   }
@@ -276,7 +278,9 @@ int Squeue(Session& session) {
     session.terminal.Err(
         fmt::format("squeue: error: Invalid job format specification: {}\n", Harmless(column)));
   }
-  return Repeat(session, asked->pause, [&] { return ShowQueue(session, *asked); });
+  // They live as long as the process: to take thousands of jobs apart would only take time.
+  auto* const shown = new std::vector<JobRecord>;
+  return Repeat(session, asked->pause, [&] { return ShowQueue(session, *asked, shown); });
 }
 
 }  // namespace muster::cli

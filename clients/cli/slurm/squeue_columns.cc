@@ -49,15 +49,13 @@ std::string NodeListOf(const JobRecord& record) {
   return Harmless(HostList({nodes.begin(), nodes.end()}));
 }
 
-std::string ArrayOf(const v1::Job& job) {
-  const std::string name = NameOf(job);
+std::string ArrayOf(const JobRecord& record) {
+  const std::string name = NameOf(record);
   return name.substr(0, name.find('_'));
 }
 
-std::string ArrayTaskOf(const v1::Job& job) {
-  const std::string name = NameOf(job);
-  const size_t bar = name.find('_');
-  return bar == name.npos ? "N/A" : name.substr(bar + 1);
+std::string ArrayTaskOf(const JobRecord& record) {
+  return record.task.has_value() ? fmt::format("{}", record.task->id) : "N/A";
 }
 
 std::string LimitText(std::optional<absl::Duration> limit) {
@@ -65,18 +63,18 @@ std::string LimitText(std::optional<absl::Duration> limit) {
 }
 
 std::string OptionOr(const JobRecord& record, std::string_view name, std::string_view absent) {
-  const std::string_view value = OptionOf(record.job.spec(), name);
+  const std::string_view value = OptionOf(record.job().spec(), name);
   return value.empty() ? std::string(absent) : Harmless(value);
 }
 
 bool HasOption(const JobRecord& record, std::string_view option) {
-  const auto& options = record.job.spec().slurm().extra_options();
+  const auto& options = record.job().spec().slurm().extra_options();
   return std::find(options.begin(), options.end(), option) != options.end();
 }
 
 // Tells whether others may have its nodes at the same time.
 std::string Sharing(const JobRecord& record) {
-  const std::string_view exclusive = OptionOf(record.job.spec(), "exclusive");
+  const std::string_view exclusive = OptionOf(record.job().spec(), "exclusive");
   if (exclusive == "user") return "USER";
   if (exclusive == "mcs") return "MCS";
   if (HasOption(record, "--exclusive")) return "NO";
@@ -84,7 +82,7 @@ std::string Sharing(const JobRecord& record) {
 }
 
 std::string Gpus(const JobRecord& record, std::string_view option) {
-  const std::string_view gpus = OptionOf(record.job.spec(), option);
+  const std::string_view gpus = OptionOf(record.job().spec(), option);
   return gpus.empty() ? "N/A" : fmt::format("gres:gpu:{}", Harmless(gpus));
 }
 
@@ -107,15 +105,15 @@ struct SqueueColumn {
 using R = JobRecord;
 using T = absl::Time;
 constexpr std::array kSqueueColumns = {
-    SqueueColumn{'i', "JOBID", [](const R& r, T) { return NameOf(r.job); }},
-    SqueueColumn{'F', "ARRAY_JOB_ID", [](const R& r, T) { return ArrayOf(r.job); }},
-    SqueueColumn{'K', "ARRAY_TASK_ID", [](const R& r, T) { return ArrayTaskOf(r.job); }},
+    SqueueColumn{'i', "JOBID", [](const R& r, T) { return NameOf(r); }},
+    SqueueColumn{'F', "ARRAY_JOB_ID", [](const R& r, T) { return ArrayOf(r); }},
+    SqueueColumn{'K', "ARRAY_TASK_ID", [](const R& r, T) { return ArrayTaskOf(r); }},
     SqueueColumn{'A', "SLURM_ID",
                  [](const R& r, T) {
                    return r.run() == nullptr || r.is_on_slurm ? OrNull(SlurmNumber(r)) : "N/A";
                  }},
-    SqueueColumn{'j', "NAME", [](const R& r, T) { return Harmless(r.job.name()); }},
-    SqueueColumn{'u', "USER", [](const R& r, T) { return Harmless(r.job.user()); }},
+    SqueueColumn{'j', "NAME", [](const R& r, T) { return Harmless(r.job().name()); }},
+    SqueueColumn{'u', "USER", [](const R& r, T) { return Harmless(r.job().user()); }},
     SqueueColumn{'a', "ACCOUNT",
                  [](const R& r, T) { return OrNull(r.account); }},
     SqueueColumn{'P', "PARTITION", [](const R& r, T) { return OrNull(r.partition); }},
@@ -129,18 +127,18 @@ constexpr std::array kSqueueColumns = {
         'D', "NODES",
         [](const R& r, T) { return fmt::format("{}", NodeCount(r)); }},
     SqueueColumn{'C', "CPUS",
-                 [](const R& r, T) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+                 [](const R& r, T) { return fmt::format("{}", TotalCpus(r.job().spec())); }},
     SqueueColumn{'c', "MIN_CPUS",
                  [](const R& r, T) {
-                   const uint64_t millis = r.job.spec().resources().cpu_millis();
+                   const uint64_t millis = r.job().spec().resources().cpu_millis();
                    return fmt::format("{}", std::max<uint64_t>(1, (millis + 999) / 1000));
                  }},
-    SqueueColumn{'m', "MIN_MEMORY", [](const R& r, T) { return MemoryText(r.job.spec()); }},
-    SqueueColumn{'b', "TRES_PER_NODE", [](const R& r, T) { return GresText(r.job.spec()); }},
+    SqueueColumn{'m', "MIN_MEMORY", [](const R& r, T) { return MemoryText(r.job().spec()); }},
+    SqueueColumn{'b', "TRES_PER_NODE", [](const R& r, T) { return GresText(r.job().spec()); }},
     SqueueColumn{'p', "PRIORITY",
-                 [](const R& r, T) { return fmt::format("{}", r.job.priority()); }},
+                 [](const R& r, T) { return fmt::format("{}", r.job().priority()); }},
     SqueueColumn{'Q', "PRIORITY",
-                 [](const R& r, T) { return fmt::format("{}", r.job.priority()); }},
+                 [](const R& r, T) { return fmt::format("{}", r.job().priority()); }},
     SqueueColumn{'r', "REASON", [](const R& r, T) { return ReasonWord(r); }},
     SqueueColumn{'R', "NODELIST(REASON)", [](const R& r, T) { return NodesOrReason(r); }},
     SqueueColumn{'N', "NODELIST", [](const R& r, T) { return NodeListOf(r); }},
@@ -152,25 +150,25 @@ constexpr std::array kSqueueColumns = {
     SqueueColumn{'S', "START_TIME", [](const R& r, T) { return LocalTime(StartOf(r), "N/A"); }},
     SqueueColumn{'e', "END_TIME", [](const R& r, T) { return LocalTime(EndOf(r), "N/A"); }},
     SqueueColumn{'V', "SUBMIT_TIME",
-                 [](const R& r, T) { return LocalTime(r.job.create_time(), "N/A"); }},
+                 [](const R& r, T) { return LocalTime(r.job().create_time(), "N/A"); }},
     SqueueColumn{'k', "COMMENT",
-                 [](const R& r, T) { return OrNull(r.job.spec().slurm().comment()); }},
+                 [](const R& r, T) { return OrNull(r.job().spec().slurm().comment()); }},
     SqueueColumn{'Z', "WORK_DIR",
-                 [](const R& r, T) { return OrNull(r.job.spec().working_directory()); }},
+                 [](const R& r, T) { return OrNull(r.job().spec().working_directory()); }},
     SqueueColumn{'v', "RESERVATION",
-                 [](const R& r, T) { return OrNull(r.job.spec().slurm().reservation()); }},
+                 [](const R& r, T) { return OrNull(r.job().spec().slurm().reservation()); }},
     SqueueColumn{'f', "FEATURES",
-                 [](const R& r, T) { return OrNull(r.job.spec().slurm().constraint()); }},
+                 [](const R& r, T) { return OrNull(r.job().spec().slurm().constraint()); }},
     SqueueColumn{'x', "EXC_NODES",
-                 [](const R& r, T) { return Harmless(r.job.spec().slurm().exclude()); }},
+                 [](const R& r, T) { return Harmless(r.job().spec().slurm().exclude()); }},
     SqueueColumn{'n', "REQ_NODES",
-                 [](const R& r, T) { return Harmless(r.job.spec().slurm().nodelist()); }},
+                 [](const R& r, T) { return Harmless(r.job().spec().slurm().nodelist()); }},
     SqueueColumn{'y', "NICE",
-                 [](const R& r, T) { return fmt::format("{}", r.job.spec().slurm().nice()); }},
+                 [](const R& r, T) { return fmt::format("{}", r.job().spec().slurm().nice()); }},
     SqueueColumn{'E', "DEPENDENCY",
-                 [](const R& r, T) { return OrNull(r.job.spec().slurm().dependency()); }},
+                 [](const R& r, T) { return OrNull(r.job().spec().slurm().dependency()); }},
     SqueueColumn{'W', "LICENSES",
-                 [](const R& r, T) { return OrNull(r.job.spec().slurm().licenses()); }},
+                 [](const R& r, T) { return OrNull(r.job().spec().slurm().licenses()); }},
     // These are columns that nobody knows of a job of Muster's, with Slurm's word for it.
     SqueueColumn{'g', "GROUP", [](const R&, T) { return std::string("(null)"); }},
     SqueueColumn{'G', "GROUP", [](const R&, T) { return std::string("N/A"); }},
@@ -198,32 +196,32 @@ constexpr std::array kSqueueColumns = {
     SqueueColumn{'w', "WCKEY", [](const R& r, T) { return OptionOr(r, "wckey", "(null)"); }},
     SqueueColumn{'X', "CORE_SPEC", [](const R& r, T) { return OptionOr(r, "core-spec", "N/A"); }},
     // Those that have no letter.
-    SqueueColumn{kStdOut, "STDOUT", [](const R& r, T) { return OrNull(OutputPattern(r.job)); }},
-    SqueueColumn{kStdErr, "STDERR", [](const R& r, T) { return OrNull(ErrorPattern(r.job)); }},
-    SqueueColumn{kStdIn, "STDIN", [](const R& r, T) { return OrNull(InputPattern(r.job)); }},
+    SqueueColumn{kStdOut, "STDOUT", [](const R& r, T) { return OrNull(OutputPattern(r.job())); }},
+    SqueueColumn{kStdErr, "STDERR", [](const R& r, T) { return OrNull(ErrorPattern(r.job())); }},
+    SqueueColumn{kStdIn, "STDIN", [](const R& r, T) { return OrNull(InputPattern(r.job())); }},
     SqueueColumn{kTresPerJob, "TRES_PER_JOB", [](const R& r, T) { return Gpus(r, "gpus"); }},
     SqueueColumn{kTresPerTask, "TRES_PER_TASK",
                  [](const R& r, T) { return Gpus(r, "gpus-per-task"); }},
     SqueueColumn{kCpusPerTask, "CPUS_PER_TASK",
                  [](const R& r, T) { return OptionOr(r, "cpus-per-task", "1"); }},
     SqueueColumn{kTasks, "TASKS",
-                 [](const R& r, T) { return fmt::format("{}", TaskCount(r.job.spec())); }},
+                 [](const R& r, T) { return fmt::format("{}", TaskCount(r.job().spec())); }},
     SqueueColumn{kTasksPerNode, "NTASKS_PER_NODE",
                  [](const R& r, T) { return OptionOr(r, "ntasks-per-node", "0"); }},
-    SqueueColumn{kNumber, "JOBID", [](const R& r, T) { return fmt::format("{}", r.job.id()); }},
-    SqueueColumn{kCluster, "CLUSTER", [](const R& r, T) { return OrNull(r.job.cluster()); }},
+    SqueueColumn{kNumber, "JOBID", [](const R& r, T) { return fmt::format("{}", r.job().id()); }},
+    SqueueColumn{kCluster, "CLUSTER", [](const R& r, T) { return OrNull(r.job().cluster()); }},
     SqueueColumn{kRestarts, "RESTART_COUNT",
                  [](const R& r, T) {
                    return fmt::format("{}", r.run() == nullptr ? 0 : r.run()->restarts());
                  }},
     SqueueColumn{kExitCode, "EXIT_CODE",
-                 [](const R& r, T) { return fmt::format("{}", r.job.exit().code()); }},
+                 [](const R& r, T) { return fmt::format("{}", r.job().exit().code()); }},
     SqueueColumn{kPendingTime, "PENDING_TIME",
                  [](const R& r, T now) {
                    const absl::Time start =
                        HasStarted(r) ? ToTime(StartedAt(r)) : now;
                    return fmt::format(
-                       "{}", absl::ToInt64Seconds(start - ToTime(r.job.create_time())));
+                       "{}", absl::ToInt64Seconds(start - ToTime(r.job().create_time())));
                  }},
     SqueueColumn{kTres, "TRES_ALLOC", [](const R& r, T) { return TresText(r, TresOrder::kSqueue); }},
 };
@@ -358,9 +356,18 @@ const UnknownColumn* FindUnknown(char letter) {
   return letter < 0 && place < kUnknownColumns.size() ? &kUnknownColumns[place] : nullptr;
 }
 
+// The place of each letter's column, which is looked up for each value.
+using Places = std::array<uint8_t, 128>;
+constexpr Places PlacesOfColumns() {
+  Places places{};
+  for (size_t i = kSqueueColumns.size(); i-- > 0;)
+    places[static_cast<size_t>(kSqueueColumns[i].letter)] = static_cast<uint8_t>(i);
+  return places;
+}
+
 const SqueueColumn& ColumnOf(char letter) {
-  return *std::find_if(kSqueueColumns.begin(), kSqueueColumns.end(),
-                       [&](const SqueueColumn& column) { return column.letter == letter; });
+  static constexpr Places kPlaces = PlacesOfColumns();
+  return kSqueueColumns[kPlaces[static_cast<size_t>(letter)]];
 }
 
 std::vector<std::pair<std::string_view, char>> AllNames() {
@@ -420,21 +427,21 @@ std::vector<SqueueRow> SqueueRows(std::span<const JobRecord> records, const Colu
   };
   std::map<std::pair<uint64_t, std::vector<std::string>>, Shared> shared;
   std::vector<SqueueRow> rows;
+  rows.reserve(records.size());
   for (const JobRecord& record : records) {
     SqueueRow row{&record, {}};
-    std::vector<std::string> common;
-    for (const FormatField& field : format.fields) {
+    row.values.reserve(format.fields.size());
+    for (const FormatField& field : format.fields)
       row.values.push_back(SqueueValue(field.letter, record, now));
-      if (!IsOfTask(field.letter)) common.push_back(row.values.back());
-    }
-    const bool may_share = !each_task && StateWord(record) == "PENDING";
-    const std::optional<contract::ArrayTask> task =
-        may_share ? contract::FindArrayTask(record.job.spec()) : std::nullopt;
-    if (task.has_value()) {
-      const uint64_t array = contract::ArrayNumber(record.job.id(), *task);
-      const auto [at, is_first] = shared.try_emplace({array, std::move(common)},
-                                                     Shared{rows.size(), array, task->limit, {}});
-      at->second.tasks.push_back(task->id);
+    if (!each_task && record.task.has_value() && StateWord(record) == "PENDING") {
+      std::vector<std::string> common;
+      for (size_t i = 0; i < format.fields.size(); ++i) {
+        if (!IsOfTask(format.fields[i].letter)) common.push_back(row.values[i]);
+      }
+      const uint64_t array = contract::ArrayNumber(record.job().id(), *record.task);
+      const auto [at, is_first] = shared.try_emplace(
+          {array, std::move(common)}, Shared{rows.size(), array, record.task->limit, {}});
+      at->second.tasks.push_back(record.task->id);
       if (!is_first) continue;
     }
     rows.push_back(std::move(row));

@@ -28,7 +28,7 @@ void AddArray(const v1::Job& job, QueueJson* out) {
 }
 
 void AddTimes(const JobRecord& record, absl::Time now, QueueJson* out) {
-  const v1::Job& job = record.job;
+  const v1::Job& job = record.job();
   (*out)["submit_time"] = Seconds(job.create_time());
   (*out)["start_time"] = Seconds(StartOf(record));
   (*out)["end_time"] = Seconds(EndOf(record));
@@ -38,7 +38,7 @@ void AddTimes(const JobRecord& record, absl::Time now, QueueJson* out) {
 }
 
 QueueJson JobObject(const JobRecord& record, absl::Time now) {
-  const v1::Job& job = record.job;
+  const v1::Job& job = record.job();
   const v1::JobSpec& spec = job.spec();
   const v1::SlurmOptions& slurm = spec.slurm();
   QueueJson out;

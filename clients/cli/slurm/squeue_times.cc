@@ -15,13 +15,13 @@ int64_t SecondsOrMost(std::optional<absl::Duration> duration) {
 }  // namespace
 
 google::protobuf::Timestamp StartOf(const JobRecord& record) {
-  const bool may_start =
-      !HasStarted(record) && record.run() != nullptr && record.job.state() != v1::JOB_STATE_QUEUED;
+  const bool may_start = !HasStarted(record) && record.run() != nullptr &&
+                         record.job().state() != v1::JOB_STATE_QUEUED;
   return may_start ? record.run()->estimated_start_time() : StartedAt(record);
 }
 
 google::protobuf::Timestamp EndOf(const JobRecord& record) {
-  if (record.job.has_end_time()) return record.job.end_time();
+  if (record.job().has_end_time()) return record.job().end_time();
   google::protobuf::Timestamp end = StartOf(record);
   if (end.seconds() == 0 || !record.time_limit.has_value()) return {};
   end.set_seconds(end.seconds() + absl::ToInt64Seconds(*record.time_limit));
@@ -40,7 +40,7 @@ std::optional<int64_t> SecondsOf(char letter, const JobRecord& record, absl::Tim
     case 'e':
       return EndOf(record).seconds();
     case 'V':
-      return record.job.create_time().seconds();
+      return record.job().create_time().seconds();
     case 'M':
       return absl::ToInt64Seconds(Elapsed(record, now));
     case 'l':

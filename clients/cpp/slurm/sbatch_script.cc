@@ -35,10 +35,10 @@ bool IsCommand(std::string_view line) {
   return first != line.end() && *first != '#';
 }
 
-std::string SeveralParts(std::string_view mark) {
+std::string HeterogeneousJob(std::string_view mark) {
   return fmt::format(
-      "it is a job of several parts ({}), which Muster does not take; submit it with Slurm's own "
-      "sbatch, or each part as a script of its own",
+      "it is a heterogeneous job ({}), whose components Muster cannot start together; submit it "
+      "with Slurm's own sbatch, or each component as a job of its own",
       mark);
 }
 
@@ -110,9 +110,11 @@ absl::StatusOr<std::vector<std::string>> SplitDirective(std::string_view text) {
   std::vector<std::string> words;
   size_t at = 0;
   while (true) {
+    const size_t begin = at;
     while (at < text.size() && IsSpace(text[at])) ++at;
     if (at < text.size() && text[at] == ':') {
-      return absl::InvalidArgumentError(SeveralParts("a ':' between them"));
+      // A line "hetjob" is what separates components in a script; sbatch takes no ':' either.
+      return absl::InvalidArgumentError(fmt::format("Unexpected `:` in [{}]", text.substr(begin)));
     }
     std::string word;
     char quote = 0;
@@ -165,7 +167,7 @@ absl::StatusOr<Settings> ReadSbatchDirectives(std::string_view script) {
     absl::StatusOr<std::vector<std::string>> split = SplitDirective(line.substr(mark->size()));
     if (!split.ok()) return BadScript(where, std::string(split.status().message()));
     if (!split->empty() && (split->front() == "hetjob" || split->front() == "packjob")) {
-      return BadScript(where, SeveralParts(split->front()));
+      return BadScript(where, HeterogeneousJob(split->front()));
     }
     for (std::string& word : *split) words.push_back({std::move(word), where});
   }
@@ -191,7 +193,7 @@ absl::StatusOr<SbatchCommandLine> ReadSbatchCommandLine(const std::vector<std::s
   const absl::StatusOr<size_t> end = ReadOptions(SbatchOptions(), placed, &line.options);
   if (!end.ok()) return end.status();
   if (*end < words.size() && words[*end] == ":") {
-    return BadScript(kCommandLine, SeveralParts("a ':' between them"));
+    return BadScript(kCommandLine, HeterogeneousJob("a ':' between components"));
   }
   if (line.options.Find("wrap") != nullptr && *end < words.size()) {
     return BadScript(kCommandLine, "give a script or --wrap, not both");

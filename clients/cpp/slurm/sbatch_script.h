@@ -31,7 +31,7 @@ struct SbatchCommandLine {
 absl::StatusOr<SbatchCommandLine> ReadSbatchCommandLine(const std::vector<std::string>& words);
 
 // Returns the directives of a script. INVALID_ARGUMENT names the line: as above, a quote that does
-// not close, a word that is no option, a job of several parts ("hetjob"); or the text is no batch
+// not close, a word that is no option, a heterogeneous job ("hetjob"); or the text is no batch
 // script: it is empty, too long, does not begin with "#!", or has DOS line breaks.
 absl::StatusOr<Settings> ReadSbatchDirectives(std::string_view script);
 

@@ -11,7 +11,9 @@
 namespace muster::cli {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -87,6 +89,37 @@ TEST_F(HabitsTest, ASlipIsAnsweredWithTheNearestWord) {
   EXPECT_THAT(Run({"list", "--state", "runnink"}).err, HasSubstr("did you mean RUNNING? Else"));
 }
 
+TEST_F(HabitsTest, TwoDashesEndTheFlagsOfAVerbThatTakesNames) {
+  const std::string path = WriteFile("run: a\n");
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"submit", "--", "-no.yaml"},
+                                             {"submit", "--env", "A=1", "--", "-no.yaml"},
+                                             {"submit", path, "--", "-no.yaml"},
+                                             {"-qo", "json", "submit", "--", "-no.yaml"}}) {
+    const Outcome outcome = Run(words);
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("-no.yaml: No such file"));
+  }
+  EXPECT_THAT(submitted_, IsEmpty()) << "all or none";
+  EXPECT_EQ(Run({"submit", "--wait", "--", path}).code, 0);
+  EXPECT_THAT(Run({"submit", "--", path, "--wait"}).err, HasSubstr("--wait: No such file"));
+  EXPECT_EQ(Run({"show", "--", "42"}).code, 0);
+  EXPECT_EQ(Run({"-qo", "json", "run", "--", "submit", "--"}).code, 0);
+  EXPECT_THAT(submitted_.back().spec().command().argv().args(), ElementsAre("submit", "--"))
+      << "what a command has is its own";
+}
+
+TEST_F(HabitsTest, AVerbWithWordsOfItsOwnMayHaveEveryFlagOfTheCommandBeforeIt) {
+  for (const std::vector<std::string>& flag :
+       std::vector<std::vector<std::string>>{{"--broker", broker_.address()},
+                                             {"--ca-file", "/no/such"},
+                                             {"--token-file", "/no/such"}}) {
+    std::vector<std::string> words = flag;
+    words.insert(words.end(), {"squeue", "-h", "-o", "%i"});
+    EXPECT_THAT(Run(words).err, Not(HasSubstr("is not a flag"))) << flag[0];
+  }
+}
+
 TEST_F(HabitsTest, AStateMayBeWrittenAsJsonHasIt) {
   Run({"list", "--state", "JOB_STATE_FAILED,held"});
   EXPECT_EQ(filters_.back(), "(state = \"FAILED\" OR held = true)");
@@ -110,9 +143,11 @@ TEST_F(HabitsTest, CompletesValuesOfFlags) {
   EXPECT_EQ(Complete({"run", "--cluster", "la"}), "lab\tslurm\nlarge\tslurm\n:none\n");
   EXPECT_EQ(Complete({"run", "--workdir", ""}), ":directories\n");
   EXPECT_EQ(Complete({"submit", ""}), ":files\n");
+  EXPECT_EQ(Complete({"submit", "--", "-"}), ":files\n") << "no flags behind --";
 }
 
 TEST_F(HabitsTest, CompletesJobsWithTheirNames) {
+  EXPECT_EQ(Complete({"cp", "--", "7:", ""}), ":files\n");
   EXPECT_EQ(Complete({"cancel", "42"}), "421\ttrain:421, RUNNING\n42\ttrain:42, RUNNING\n:none\n");
   EXPECT_THAT(filters_.back(), HasSubstr("state = QUEUED OR"));
   EXPECT_EQ(Complete({"cp", "7"}), "7:\ttrain:7, RUNNING\n:none\n");

@@ -202,7 +202,11 @@ TEST_F(SlurmVerbsTest, SacctHasAllColumnsAndNothingWhereNothingIsKnown) {
   EXPECT_THAT(all, HasSubstr("\n7|4711|train|gpu||||||"));
   EXPECT_THAT(
       Run({"sacct", "-e"}).out,
-      HasSubstr("Account             AdminComment        AllocCPUS           AllocNodes\n"));
+      HasSubstr(
+          "Account             AdminComment        AllocCPUS           AllocNodes         \n"));
+  EXPECT_EQ(Run({"sacct", "-j", "7", "-o", "ReservationId,JobID%3,State%-4,User%0"}).out,
+            "Reservat Job Stat  \n-------- --- ----  \n           7 RUN+  \n")
+      << "a heading is cut without a mark, a value with one";
 }
 
 TEST_F(SlurmVerbsTest, SacctHasWhatTheRunUsedAndWhatSlurmChose) {

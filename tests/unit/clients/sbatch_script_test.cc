@@ -1,5 +1,6 @@
 #include "clients/cpp/slurm/sbatch_script.h"
 
+#include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rapidcheck/gtest.h"
@@ -129,8 +130,15 @@ TEST(ReadSbatchDirectivesTest, ErrorsAreSbatchsAndNameTheLine) {
   ExpectRefused("#SBATCH --requeue=1\n", "--requeue does not allow an argument");
   ExpectRefused("#SBATCH --no -N2\n", "ambiguous; it may be --no-kill");
   ExpectRefused("#SBATCH -J \"abc\n", "line 2: unmatched \"");
-  ExpectRefused("#SBATCH hetjob\n", "several parts");
-  ExpectRefused("#SBATCH -N1 : -N2\n", "several parts");
+  ExpectRefused("#SBATCH -N1 : -N2\n", "line 2: Unexpected `:` in [ : -N2]");
+}
+
+TEST(ReadSbatchDirectivesTest, AHeterogeneousJobIsRefusedWithARemedy) {
+  for (const char* mark : {"hetjob", "packjob"}) {
+    const std::string words = fmt::format("line 3: it is a heterogeneous job ({})", mark);
+    ExpectRefused(fmt::format("#SBATCH -N1\n#SBATCH {}\n#SBATCH -N2\n", mark), words);
+    ExpectRefused(fmt::format("#SBATCH -N1\n#SBATCH {}\n", mark), "each component as a job of its");
+  }
 }
 
 TEST(ReadSbatchDirectivesTest, WhatIsNoBatchScriptIsRefusedInSbatchsWords) {
@@ -182,7 +190,9 @@ TEST(ReadSbatchCommandLineTest, OptionsEndAtTheScript) {
   EXPECT_EQ(line->script_path, "run.sh");
   EXPECT_THAT(line->arguments, ElementsAre("-n", "3"));
   EXPECT_EQ(ReadSbatchCommandLine({"--", "-N2"})->script_path, "-N2");
-  EXPECT_FALSE(ReadSbatchCommandLine({"-N1", ":", "-N2", "a.sh"}).ok());
+  EXPECT_THAT(std::string(ReadSbatchCommandLine({"-N1", ":", "-N2", "a.sh"}).status().message()),
+              HasSubstr("it is a heterogeneous job (a ':' between components)"));
+  EXPECT_THAT(ReadSbatchCommandLine({"a.sh", ":", "-N2"})->arguments, ElementsAre(":", "-N2"));
   EXPECT_FALSE(ReadSbatchCommandLine({"--wrap=true", "a.sh"}).ok());
 }
 

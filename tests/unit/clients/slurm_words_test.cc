@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -119,8 +120,9 @@ TEST(JobRecordTest, TimesAreRelativeToTodayIfAskedFor) {
 }
 
 TEST(JobRecordTest, StatesAreSlurms) {
-  JobRecord record;
-  record.job.set_state(v1::JOB_STATE_FAILED);
+  const auto job = std::make_shared<v1::Job>();
+  const JobRecord record = MakeRecord(job, nullptr);
+  job->set_state(v1::JOB_STATE_FAILED);
   const std::pair<v1::FailureClass, const char*> classes[] = {
       {v1::FAILURE_CLASS_PROGRAM, "FAILED"},
       {v1::FAILURE_CLASS_TIMEOUT, "TIMEOUT"},
@@ -128,12 +130,12 @@ TEST(JobRecordTest, StatesAreSlurms) {
       {v1::FAILURE_CLASS_INFRA, "NODE_FAIL"},
       {v1::FAILURE_CLASS_PREEMPTED, "PREEMPTED"}};
   for (const auto& [failure_class, word] : classes) {
-    record.job.mutable_failure()->set_failure_class(failure_class);
+    job->mutable_failure()->set_failure_class(failure_class);
     EXPECT_EQ(StateWord(record), word);
   }
-  record.job.set_state(v1::JOB_STATE_RUNNING);
+  job->set_state(v1::JOB_STATE_RUNNING);
   EXPECT_EQ(StateWord(record), "RUNNING");
-  record.job.add_runs()->set_state(v1::RUN_STATE_FINISHING);
+  job->add_runs()->set_state(v1::RUN_STATE_FINISHING);
   EXPECT_EQ(StateWord(record), "COMPLETING");
   EXPECT_EQ(StateCode("COMPLETING"), "CG");
   EXPECT_EQ(FindState("oom"), "OUT_OF_MEMORY");
