@@ -48,9 +48,10 @@ inline constexpr size_t kThreads = 2;
 class Network {
  public:
   struct Events {
-    // A connection has come, on a thread of its loop. `peer` is "http:IP:PORT" or "http:unix".
+    // A connection has come, on a thread of its loop. `peer` is "http:IP:PORT" or "http:unix". A
+    // browser can be led to plain TCP by a name that it cannot check.
     std::function<void(std::shared_ptr<Loop> loop, size_t loop_number,
-                       std::unique_ptr<Socket> socket, std::string peer)>
+                       std::unique_ptr<Socket> socket, std::string peer, bool is_plain_tcp)>
         accepted;
     // Comes on each loop's thread once a second.
     std::function<void(size_t loop_number)> tick;
