@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "broker/app/rights.h"
+#include "broker/app/file_viewer.h"
 #include "broker/files/file_store.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
@@ -30,8 +30,12 @@ absl::Status CheckFileRequest(const v1::DownloadFileRequest& request) {
 
 class DownloadingFile final : public FileSource {
  public:
-  DownloadingFile(files::FileStore* files, const v1::DownloadFileRequest& request)
-      : files_(files), sha256_(request.sha256()), offset_(request.offset()) {}
+  DownloadingFile(files::FileStore* files, files::Viewer viewer,
+                  const v1::DownloadFileRequest& request)
+      : files_(files),
+        viewer_(std::move(viewer)),
+        sha256_(request.sha256()),
+        offset_(request.offset()) {}
 
   Pulled Next() override {
     Pulled result;
@@ -52,7 +56,7 @@ class DownloadingFile final : public FileSource {
 
   absl::Status Read(Pulled* result) {
     if (!kept_) {
-      auto kept = files_->OpenKept(sha256_);
+      auto kept = files_->OpenKept(sha256_, viewer_);
       if (!kept.ok()) return kept.status();
       if (offset_ > kept->size_bytes) {
         return contract::Error(absl::StatusCode::kOutOfRange, "OFFSET_BEYOND_END",
@@ -80,6 +84,7 @@ class DownloadingFile final : public FileSource {
   }
 
   files::FileStore* const files_;
+  const files::Viewer viewer_;
   const std::string sha256_;
   uint64_t offset_;
   std::optional<files::FileStore::KeptFile> kept_;
@@ -92,10 +97,10 @@ class DownloadingFile final : public FileSource {
 absl::StatusOr<std::unique_ptr<FileSource>> DownloadFile(const Principal& principal,
                                                          const Services& services,
                                                          const v1::DownloadFileRequest& request) {
-  if (auto scope = Authorize(principal, UseCase::kDownloadFiles); !scope.ok())
-    return scope.status();
+  auto viewer = FileViewer(principal, UseCase::kDownloadFiles);
+  if (!viewer.ok()) return viewer.status();
   if (absl::Status status = CheckFileRequest(request); !status.ok()) return status;
-  return std::make_unique<DownloadingFile>(services.files, request);
+  return std::make_unique<DownloadingFile>(services.files, *std::move(viewer), request);
 }
 
 }  // namespace muster::broker

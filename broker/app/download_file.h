@@ -15,7 +15,7 @@ namespace muster::broker {
 using FileSource = PullSource<v1::DownloadFileResponse>;
 
 // Does not block. INVALID_ARGUMENT is about the request; the first Next tells whether there is such
-// a file.
+// a file of the caller's (file_viewer.h).
 absl::StatusOr<std::unique_ptr<FileSource>> DownloadFile(const Principal& principal,
                                                          const Services& services,
                                                          const v1::DownloadFileRequest& request);

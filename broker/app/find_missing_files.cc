@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
-#include "broker/app/rights.h"
+#include "broker/app/file_viewer.h"
 #include "broker/files/file_store.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
@@ -35,14 +35,15 @@ absl::Status CheckDigests(const v1::FindMissingFilesRequest& request) {
 absl::StatusOr<v1::FindMissingFilesResponse> FindMissingFiles(
     const Principal& principal, const Services& services,
     const v1::FindMissingFilesRequest& request) {
-  if (auto scope = Authorize(principal, UseCase::kBringFiles); !scope.ok()) return scope.status();
+  const auto viewer = FileViewer(principal, UseCase::kBringFiles);
+  if (!viewer.ok()) return viewer.status();
   if (absl::Status status = CheckDigests(request); !status.ok()) return status;
   v1::FindMissingFilesResponse response;
   response.set_max_job_bytes(services.files->options().max_job_bytes);
   absl::flat_hash_set<std::string> seen;
   for (const std::string& sha256 : request.sha256()) {
     if (!seen.insert(sha256).second) continue;
-    const auto size_bytes = services.files->Use(sha256);
+    const auto size_bytes = services.files->Use(sha256, *viewer);
     if (!size_bytes.ok()) return size_bytes.status();
     if (!*size_bytes) response.add_missing_sha256(sha256);
   }

@@ -1,4 +1,5 @@
-// Tells which files the broker does not have, so that a client uploads only these.
+// Tells which files the broker does not have of the caller's (file_viewer.h), so that a client
+// uploads only these.
 #ifndef MUSTER_BROKER_APP_FIND_MISSING_FILES_H_
 #define MUSTER_BROKER_APP_FIND_MISSING_FILES_H_
 

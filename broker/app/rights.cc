@@ -13,7 +13,7 @@
 namespace muster::broker {
 namespace {
 
-// Jobs, tokens, secrets or projects.
+// Jobs, uploaded files, tokens, secrets or projects.
 enum class Reach : uint8_t { kAll, kOwnOnly };
 
 struct Right {
@@ -41,8 +41,8 @@ constexpr Right kRights[] = {
     {Role::kSubmitter, UseCase::kReadLogs, Reach::kOwnOnly},
     {Role::kSubmitter, UseCase::kReadFiles, Reach::kOwnOnly},
     {Role::kSubmitter, UseCase::kReadClusters, Reach::kAll},
-    {Role::kSubmitter, UseCase::kBringFiles, Reach::kAll},
-    {Role::kSubmitter, UseCase::kDownloadFiles, Reach::kAll},
+    {Role::kSubmitter, UseCase::kBringFiles, Reach::kOwnOnly},
+    {Role::kSubmitter, UseCase::kDownloadFiles, Reach::kOwnOnly},
     {Role::kSubmitter, UseCase::kWhoAmI, Reach::kAll},
     {Role::kSubmitter, UseCase::kLogIn, Reach::kAll},
     {Role::kSubmitter, UseCase::kManageTokens, Reach::kOwnOnly},
@@ -217,7 +217,10 @@ std::span<const RpcUseCase> RpcUseCases() { return kRpcs; }
 absl::StatusOr<store::Scope> Authorize(const Principal& principal, UseCase use_case) {
   if (!principal.refusal.ok()) return principal.refusal;
   std::optional<Reach> reach = ReachOf(Over::kBroker, principal.role, use_case);
-  if (!reach && principal.is_agent) reach = ReachOf(Over::kBroker, Role::kAgent, use_case);
+  if (reach != Reach::kAll && principal.is_agent) {
+    const std::optional<Reach> as_agent = ReachOf(Over::kBroker, Role::kAgent, use_case);
+    if (as_agent) reach = as_agent;
+  }
   if (reach == Reach::kAll) return store::Scope::All();
   std::vector<std::string> users, projects, own_in;
   if (reach == Reach::kOwnOnly) users.push_back(principal.user);

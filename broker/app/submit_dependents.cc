@@ -39,9 +39,10 @@ std::optional<uint64_t> AskedFor(const absl::Status& status) {
 
 class DependentSubmit : public std::enable_shared_from_this<DependentSubmit> {
  public:
-  DependentSubmit(store::Scope scope, const Services& services, core::Submit submit,
-                  SubmitDone done)
-      : scope_(std::move(scope)),
+  DependentSubmit(const Principal& principal, store::Scope scope, const Services& services,
+                  core::Submit submit, SubmitDone done)
+      : principal_(principal),
+        scope_(std::move(scope)),
         services_(services),
         submit_(std::move(submit)),
         done_(std::move(done)) {}
@@ -66,7 +67,7 @@ class DependentSubmit : public std::enable_shared_from_this<DependentSubmit> {
     for (const auto& [job, state] : seen) {
       if (state.ok() && contract::IsTerminal(*state)) submit_.ends[job] = *state;
     }
-    SubmitWithFiles(services_, submit_,
+    SubmitWithFiles(principal_, services_, submit_,
                     [self = shared_from_this()](absl::StatusOr<v1::SubmitJobsResponse> result) {
                       self->Answer(std::move(result));
                     });
@@ -118,6 +119,7 @@ class DependentSubmit : public std::enable_shared_from_this<DependentSubmit> {
       submit_.ends[asked_for_] = states->front();
   }
 
+  const Principal principal_;
   const store::Scope scope_;
   const Services services_;
   core::Submit submit_;
@@ -131,10 +133,11 @@ class DependentSubmit : public std::enable_shared_from_this<DependentSubmit> {
 void SubmitWithDependencies(const Principal& principal, const Services& services,
                             core::Submit submit, SubmitDone done) {
   if (std::none_of(submit.items.begin(), submit.items.end(), Depends))
-    return SubmitWithFiles(services, std::move(submit), std::move(done));
+    return SubmitWithFiles(principal, services, std::move(submit), std::move(done));
   absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kReadJobs);
   if (!scope.ok()) return done(scope.status());
-  std::make_shared<DependentSubmit>(*std::move(scope), services, std::move(submit), std::move(done))
+  std::make_shared<DependentSubmit>(principal, *std::move(scope), services, std::move(submit),
+                                    std::move(done))
       ->Begin();
 }
 

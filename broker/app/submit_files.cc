@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/clock.h"
+#include "broker/app/file_viewer.h"
 #include "broker/app/project_limits.h"
 #include "broker/app/run_secrets.h"
 #include "broker/app/submit_warnings.h"
@@ -42,8 +43,11 @@ absl::Status CheckTreeCount(const core::Submit& submit) {
                               trees.size(), kMaxTreesPerSubmit));
 }
 
-std::string FilesOf(const v1::JobSpec& spec) {
-  std::string trees = spec.slurm().batch_script().environment().file_sha256() + " ";
+// Returns the same text for items of which the same is to be looked at.
+std::string FilesOf(const core::SubmitItem& item) {
+  const v1::JobSpec& spec = *item.spec;
+  std::string trees = fmt::format("{} {} ", spec.project(), item.rerun_of != 0);
+  trees += spec.slurm().batch_script().environment().file_sha256() + " ";
   for (const v1::Upload& upload : spec.uploads()) trees += upload.tree_sha256() + " ";
   return trees;
 }
@@ -57,6 +61,7 @@ void ToEngine(const Services& services, core::Submit submit, SubmitDone done) {
 // A submit whose files are being looked at.
 struct Looking {
   Services services;
+  files::Viewer viewer;
   core::Submit submit;
   SubmitDone done;
 
@@ -67,18 +72,26 @@ struct Looking {
     for (size_t i = 0; i < submit.items.size(); ++i) {
       core::SubmitItem& item = submit.items[i];
       if (!BringsFiles(item)) continue;
-      const auto [known, is_new] = seen.emplace(FilesOf(*item.spec), &item);
+      const auto [known, is_new] = seen.emplace(FilesOf(item), &item);
       if (is_new) {
         const std::string prefix =
             submit.items.size() > 1 ? fmt::format("requests[{}].spec.", i) : "spec.";
-        item.files = services.job_files->Check(*item.spec, prefix);
-        item.archive_bytes = services.job_files->ArchiveBytes(*item.spec);
+        LookAt(&item, prefix);
       } else {
         item.files = known->second->files;
         item.archive_bytes = known->second->archive_bytes;
       }
     }
     ToEngine(services, std::move(submit), std::move(done));
+  }
+
+  // The spec of a rerun comes from a job whose files were the submitter's.
+  void LookAt(core::SubmitItem* item, const std::string& prefix) const {
+    const files::Viewer of_item = item->rerun_of != 0 ? files::Viewer::All(submit.user) : viewer;
+    item->files = services.job_files->Check(*item->spec, prefix, of_item);
+    item->archive_bytes = services.job_files->ArchiveBytes(*item->spec, of_item);
+    if (item->files.ok() && !submit.validate_only)
+      item->files = services.job_files->Share(*item->spec);
   }
 };
 
@@ -117,12 +130,16 @@ SubmitDone WarningOfPlace(const Services& services, const core::Submit& submit, 
 
 }  // namespace
 
-void SubmitWithFiles(const Services& services, core::Submit submit, SubmitDone done) {
+void SubmitWithFiles(const Principal& principal, const Services& services, core::Submit submit,
+                     SubmitDone done) {
   done = WarningOfPlace(services, submit, NotingSecrets(services, submit, std::move(done)));
   if (std::none_of(submit.items.begin(), submit.items.end(), BringsFiles))
     return ToEngine(services, std::move(submit), std::move(done));
   if (absl::Status status = CheckTreeCount(submit); !status.ok()) return done(status);
-  auto looking = std::make_shared<Looking>(Looking{services, std::move(submit), std::move(done)});
+  auto viewer = FileViewer(principal, UseCase::kBringFiles);
+  if (!viewer.ok()) return done(viewer.status());
+  auto looking = std::make_shared<Looking>(
+      Looking{services, *std::move(viewer), std::move(submit), std::move(done)});
   if (!services.file_workers->PostCall([looking] { looking->Run(); }))
     looking->done(services.file_workers->Refusal());
 }

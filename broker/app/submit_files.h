@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "broker/app/principal.h"
 #include "broker/app/services.h"
 #include "broker/core/core.h"
 #include "broker/engine/effects.h"
@@ -17,10 +18,13 @@ inline constexpr size_t kMaxTreesPerSubmit = 64;
 // INVALID_ARGUMENT for jobs with more than kMaxTreesPerSubmit trees. Jobs without uploads pass at
 // once. For other jobs the file workers look first which files are here, and the core decides: a
 // repeat of an accepted request needs no files, and nobody is told to upload files of a job that no
-// cluster would take. A submit that only validates needs no files: a client may ask before it sends
+// cluster would take. Files that the principal may not know of are missing (file_viewer.h), except
+// for a rerun, whose source the principal can read. The files of the others become their project's.
+// A submit that only validates needs no files: a client may ask before it sends
 // them. A job whose pool takes no jobs at the moment, or whose clusters' agents are not connected,
 // is accepted with a warning. Does not block.
-void SubmitWithFiles(const Services& services, core::Submit submit, SubmitDone done);
+void SubmitWithFiles(const Principal& principal, const Services& services, core::Submit submit,
+                     SubmitDone done);
 
 }  // namespace muster::broker
 

@@ -6,7 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "broker/app/rights.h"
+#include "broker/app/file_viewer.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
 #include "contract/text.h"
@@ -77,8 +77,9 @@ void FileReceiver::LogRefused(const absl::Status& status) const {
 
 absl::StatusOr<std::unique_ptr<FileReceiver>> UploadFiles(const Principal& principal,
                                                           const Services& services) {
-  if (auto scope = Authorize(principal, UseCase::kBringFiles); !scope.ok()) return scope.status();
-  return std::make_unique<FileReceiver>(principal.user, services.files,
+  auto viewer = FileViewer(principal, UseCase::kBringFiles);
+  if (!viewer.ok()) return viewer.status();
+  return std::make_unique<FileReceiver>(principal.user, *std::move(viewer), services.files,
                                         HasBounds(principal) ? services.uploads : nullptr);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,8 +22,8 @@ namespace muster::broker {
 class FileReceiver {
  public:
   // `meter` bounds the bytes of the user; null if nothing does.
-  FileReceiver(std::string user, files::FileStore* files, UserMeter* meter)
-      : user_(std::move(user)), meter_(meter), upload_(files) {}
+  FileReceiver(std::string user, files::Viewer viewer, files::FileStore* files, UserMeter* meter)
+      : user_(std::move(user)), meter_(meter), upload_(files, std::move(viewer)) {}
 
   // Takes one message. After an error nothing more may be given.
   absl::Status Take(const v1::UploadFilesRequest& request);

@@ -105,6 +105,9 @@ absl::StatusOr<std::unique_ptr<FileStore>> FileStore::Open(std::filesystem::path
     if (absl::Status status = disk::SyncDirectory(*synced); !status.ok()) return status;
   }
   if (absl::Status status = store->Survey(); !status.ok()) return status;
+  auto owners = FileOwners::Open((store->directory_ / "owners.db").native());
+  if (!owners.ok()) return owners.status();
+  store->owners_ = *std::move(owners);
   return store;
 }
 
@@ -134,7 +137,11 @@ absl::Status FileStore::Survey() {
   return error ? disk::SystemError(error.value(), "read " + kept_.native()) : absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<uint64_t>> FileStore::Use(const std::string& sha256) {
+absl::StatusOr<std::optional<uint64_t>> FileStore::Use(const std::string& sha256,
+                                                       const Viewer& viewer) {
+  const absl::StatusOr<bool> may_know = owners_->MayKnow(viewer, sha256);
+  if (!may_know.ok()) return may_know.status();
+  if (!*may_know) return std::nullopt;
   const std::filesystem::path path = KeptPath(sha256);
   const absl::Time now = now_();
   const MutexLock lock(mutex_);
@@ -150,8 +157,9 @@ absl::StatusOr<std::optional<uint64_t>> FileStore::Use(const std::string& sha256
   return static_cast<uint64_t>((*info)->st_size);
 }
 
-absl::StatusOr<FileStore::KeptFile> FileStore::OpenKept(const std::string& sha256) {
-  const auto size_bytes = Use(sha256);
+absl::StatusOr<FileStore::KeptFile> FileStore::OpenKept(const std::string& sha256,
+                                                        const Viewer& viewer) {
+  const auto size_bytes = Use(sha256, viewer);
   if (!size_bytes.ok()) return size_bytes.status();
   if (!*size_bytes) return Missing(sha256);
   auto file = disk::OpenFile(KeptPath(sha256), O_RDONLY);
@@ -160,8 +168,8 @@ absl::StatusOr<FileStore::KeptFile> FileStore::OpenKept(const std::string& sha25
   return KeptFile{*std::move(file), **size_bytes};
 }
 
-absl::StatusOr<std::string> FileStore::ReadKept(const std::string& sha256) {
-  const auto kept = OpenKept(sha256);
+absl::StatusOr<std::string> FileStore::ReadKept(const std::string& sha256, const Viewer& viewer) {
+  const auto kept = OpenKept(sha256, viewer);
   if (!kept.ok()) return kept.status();
   auto bytes = disk::ReadAt(kept->file.get(), 0, kept->size_bytes, kWhat);
   if (!bytes.ok() || Sha256Of(*bytes) == sha256) return bytes;
@@ -242,7 +250,15 @@ absl::StatusOr<bool> FileStore::MoveLocked(IncomingFile* file) {
   const std::filesystem::path target = KeptPath(file->sha256_);
   const auto there = Look(target);
   if (!there.ok()) return there.status();
-  if (*there && !unsynced_.contains(file->sha256_)) return false;
+  // Its upload has not marked it as used, if the viewer could not see it.
+  if (*there && !unsynced_.contains(file->sha256_)) {
+    absl::Status used = NoteUse(target, now_());
+    return used.ok() ? absl::StatusOr<bool>(false) : used;
+  }
+  // Those who had an earlier file of this name have to bring it again, as everybody.
+  if (!*there) {
+    if (absl::Status status = owners_->Forget({file->sha256_}); !status.ok()) return status;
+  }
   if (rename(file->path_.c_str(), target.c_str()) != 0)
     return disk::SystemError(errno, fmt::format("name {}", target.native()));
   unsynced_.insert(file->sha256_);
@@ -252,18 +268,19 @@ absl::StatusOr<bool> FileStore::MoveLocked(IncomingFile* file) {
   return !*there;
 }
 
-absl::StatusOr<FileStore::Counts> FileStore::Keep(
-    std::vector<std::unique_ptr<IncomingFile>> files) {
+absl::StatusOr<FileStore::Counts> FileStore::Keep(std::vector<std::unique_ptr<IncomingFile>> files,
+                                                  const Viewer& viewer) {
   const absl::Time now = now_();
   for (const auto& file : files) {
     if (absl::Status status = NoteUse(file->path_, now); !status.ok()) return status;
     if (absl::Status status = disk::SyncData(file->file_.get(), kWhat); !status.ok()) return status;
   }
   Counts counts;
-  std::vector<std::string> moved;
+  std::vector<std::string> all, moved;
   {
     const MutexLock lock(mutex_);
     for (const auto& file : files) {
+      all.push_back(file->sha256_);
       const auto is_new = MoveLocked(file.get());
       if (!is_new.ok()) return is_new.status();
       ++(*is_new ? counts.stored : counts.known);
@@ -273,10 +290,16 @@ absl::StatusOr<FileStore::Counts> FileStore::Keep(
   // A file whose directory cannot be synced counts as missing until it has come again, or until the
   // next start.
   if (absl::Status status = disk::SyncDirectory(kept_); !status.ok()) return status;
-  const MutexLock lock(mutex_);
-  for (const std::string& sha256 : moved) unsynced_.erase(sha256);
-  first_use_ = std::min(first_use_, now);
-  return counts;
+  {
+    const MutexLock lock(mutex_);
+    for (const std::string& sha256 : moved) unsynced_.erase(sha256);
+    first_use_ = std::min(first_use_, now);
+  }
+  const absl::StatusOr<uint32_t> added = owners_->Add(all, viewer.self(), now);
+  if (!added.ok()) return added.status();
+  if (viewer.sees_all()) return counts;
+  // Others may have brought the same bytes before, which is none of this viewer's business.
+  return Counts{.stored = *added, .known = static_cast<uint32_t>(all.size()) - *added};
 }
 
 absl::Time FileStore::Cutoff() const {
@@ -306,7 +329,28 @@ absl::StatusOr<std::optional<absl::Time>> FileStore::RemoveIfUnused(const std::s
   return std::nullopt;
 }
 
+absl::StatusOr<bool> FileStore::Expiry::StepOwners(int max_files) {
+  const auto owned = store_->owners_->After(owned_, max_files);
+  if (!owned.ok()) return owned.status();
+  if (owned->empty()) return false;
+  owned_ = owned->back();
+  std::vector<std::string> gone;
+  // No file comes back between the look and the removal: its owners would go.
+  const MutexLock lock(store_->mutex_);
+  for (const std::string& sha256 : *owned) {
+    const auto info = Look(store_->KeptPath(sha256));
+    if (!info.ok()) {
+      skipped_.Note(info.status());
+    } else if (!*info) {
+      gone.push_back(sha256);
+    }
+  }
+  if (absl::Status status = store_->owners_->Forget(gone); !status.ok()) return status;
+  return true;
+}
+
 absl::StatusOr<bool> FileStore::Expiry::Step(int max_files) {
+  if (are_files_done_) return StepOwners(max_files);
   std::error_code error;
   if (!next_) next_.emplace(store_->kept_, error);
   for (int i = 0; i < max_files && !error && *next_ != std::filesystem::directory_iterator(); ++i) {
@@ -324,9 +368,10 @@ absl::StatusOr<bool> FileStore::Expiry::Step(int max_files) {
   }
   if (error) return disk::SystemError(error.value(), "read " + store_->kept_.native());
   if (*next_ != std::filesystem::directory_iterator()) return true;
+  are_files_done_ = true;
   const MutexLock lock(store_->mutex_);
   store_->first_use_ = first_use_;
-  return false;
+  return true;
 }
 
 bool FileStore::IsExpiryDue() const {

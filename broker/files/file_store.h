@@ -3,7 +3,7 @@
 // `kept/` holds whole files, each under its digest: a name is there only after its content was
 // checked and is on disk. `incoming/` holds files on their way in and is emptied at each start. A
 // file's modification time is the time of its last use, so that a restart forgets nothing and no
-// table has to agree with the directory.
+// table has to agree with the directory. `owners.db` says whose the files are (file_owners.h).
 //
 // Any thread may use it. All methods do blocking file I/O. Each directory belongs to one process:
 // its opener holds the lock of the state directory.
@@ -24,6 +24,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "broker/disk/files.h"
+#include "broker/files/file_owners.h"
+#include "broker/files/viewer.h"
 #include "sync/mutex.h"
 
 namespace muster::files {
@@ -96,8 +98,10 @@ class FileStore {
   const Options& options() const { return options_; }
   absl::Time now() const { return now_(); }
 
-  // Returns the size of a file that is there; it counts as used now. nullopt: it is missing.
-  absl::StatusOr<std::optional<uint64_t>> Use(const std::string& sha256);
+  // Returns the size of a file that is there and that the viewer may know of; it counts as used
+  // now. nullopt: it is missing. A file of others is missing in every respect: the question does
+  // not touch it.
+  absl::StatusOr<std::optional<uint64_t>> Use(const std::string& sha256, const Viewer& viewer);
 
   struct KeptFile {
     disk::FileDescriptor file;
@@ -105,10 +109,10 @@ class FileStore {
   };
   // Opens a file for reading, which goes on even if it is removed. NOT_FOUND, FILE_NOT_FOUND: it is
   // missing.
-  absl::StatusOr<KeptFile> OpenKept(const std::string& sha256);
+  absl::StatusOr<KeptFile> OpenKept(const std::string& sha256, const Viewer& viewer);
   // Returns the checked content; the caller knows that it fits into memory. A file whose content
   // does not match its name is dropped.
-  absl::StatusOr<std::string> ReadKept(const std::string& sha256);
+  absl::StatusOr<std::string> ReadKept(const std::string& sha256, const Viewer& viewer);
   // Drops a file whose content the disk has changed: `kept` is removed, unless another file has its
   // name by now. The file is missing from then on, so that clients bring it again. Always returns
   // an error: NOT_FOUND, FILE_NOT_FOUND, or that it could not be removed.
@@ -124,8 +128,14 @@ class FileStore {
     uint32_t stored = 0;
     uint32_t known = 0;  // files that were there before
   };
-  // Takes files whose content was checked. OK: all are on disk under their names.
-  absl::StatusOr<Counts> Keep(std::vector<std::unique_ptr<IncomingFile>> files);
+  // Takes files whose content was checked. OK: all are on disk under their names, and are the
+  // viewer's. A file of others that the viewer could not see before counts as stored.
+  absl::StatusOr<Counts> Keep(std::vector<std::unique_ptr<IncomingFile>> files,
+                              const Viewer& viewer);
+  // Adds an owner of files that are there.
+  absl::Status AddOwner(const std::vector<std::string>& sha256s, const std::string& owner) {
+    return owners_->Add(sha256s, owner, now()).status();
+  }
 
   // ---- removal of files that nobody needs: one thread at a time
 
@@ -133,20 +143,25 @@ class FileStore {
   absl::Time Cutoff() const;
   // True if there may be such files.
   bool IsExpiryDue() const;
-  // One pass over all files, a bounded number at a time.
+  // One pass over all files, and then over those that have owners, a bounded number at a time.
   class Expiry {
    public:
     Expiry(FileStore* store, absl::Time cutoff)
         : store_(store), cutoff_(cutoff), first_use_(store->now()) {}
-    // Looks at up to max_files and removes those whose last use is older than the cutoff. False:
-    // the pass has ended. Files that cannot be looked at or removed are skipped.
+    // Looks at up to max_files and removes those whose last use is older than the cutoff, or the
+    // owners of those that are gone. False: the pass has ended. Files that cannot be looked at or
+    // removed are skipped.
     absl::StatusOr<bool> Step(int max_files);
     uint64_t removed() const { return removed_; }
     const Skipped& skipped() const { return skipped_; }
 
    private:
+    absl::StatusOr<bool> StepOwners(int max_files);
+
     FileStore* const store_;
     const absl::Time cutoff_;
+    bool are_files_done_ = false;
+    std::string owned_;  // the last digest whose owners were looked at
     std::optional<std::filesystem::directory_iterator> next_;
     absl::Time
         first_use_;  // earliest use of the files seen; later files are used after the pass began
@@ -180,6 +195,8 @@ class FileStore {
   const std::function<absl::Time()> now_;
   std::atomic<uint64_t> next_incoming_ = 0;
   std::atomic<uint64_t> dropped_ = 0;
+
+  std::unique_ptr<FileOwners> owners_;
 
   mutable Mutex mutex_;  // also held from each look at a name in kept/ until it is acted upon
   // No file's last use is earlier than this.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "contract/characters.h"
 #include "contract/errors.h"
@@ -23,10 +24,12 @@ absl::Status NoTree(const std::string& field, std::string_view why) {
 
 }  // namespace
 
-absl::Status JobFiles::CheckShell(const v1::JobSpec& spec, std::string_view prefix) {
+absl::Status JobFiles::CheckShell(const v1::JobSpec& spec, std::string_view prefix,
+                                  const Viewer& viewer) {
   if (!contract::HasShellEnvironment(spec)) return absl::OkStatus();
   const std::string field = fmt::format("{}slurm.batch_script.environment.file_sha256", prefix);
-  const auto size_bytes = store_->Use(spec.slurm().batch_script().environment().file_sha256());
+  const auto size_bytes =
+      store_->Use(spec.slurm().batch_script().environment().file_sha256(), viewer);
   if (!size_bytes.ok()) return size_bytes.status();
   if (!*size_bytes) {
     return contract::Error(absl::StatusCode::kFailedPrecondition, "FILES_MISSING",
@@ -42,12 +45,13 @@ absl::Status JobFiles::CheckShell(const v1::JobSpec& spec, std::string_view pref
                                                **size_bytes, contract::kMaxShellBytes));
 }
 
-absl::Status JobFiles::Check(const v1::JobSpec& spec, std::string_view prefix) {
-  if (absl::Status shell = CheckShell(spec, prefix); !shell.ok()) return shell;
+absl::Status JobFiles::Check(const v1::JobSpec& spec, std::string_view prefix,
+                             const Viewer& viewer) {
+  if (absl::Status shell = CheckShell(spec, prefix, viewer); !shell.ok()) return shell;
   uint64_t total = 0;
   for (int i = 0; i < spec.uploads_size(); ++i) {
     const std::string field = fmt::format("{}uploads[{}].tree_sha256", prefix, i);
-    const auto look = LookAt(spec.uploads(i).tree_sha256());
+    const auto look = LookAt(spec.uploads(i).tree_sha256(), viewer);
     if (absl::IsInvalidArgument(look.status()))
       return NoTree(field, ToStd(look.status().message()));
     if (!look.ok()) return look.status();
@@ -72,10 +76,10 @@ absl::Status JobFiles::Check(const v1::JobSpec& spec, std::string_view prefix) {
                   total, most, contract::FormatBytes(most)));
 }
 
-uint64_t JobFiles::ArchiveBytes(const v1::JobSpec& spec) {
+uint64_t JobFiles::ArchiveBytes(const v1::JobSpec& spec, const Viewer& viewer) {
   uint64_t total = 0;
   for (const v1::Upload& upload : spec.uploads()) {
-    const auto look = LookAt(upload.tree_sha256());
+    const auto look = LookAt(upload.tree_sha256(), viewer);
     if (look.ok())
       total += std::min(look->archive_bytes, std::numeric_limits<uint64_t>::max() - total);
   }
@@ -83,19 +87,55 @@ uint64_t JobFiles::ArchiveBytes(const v1::JobSpec& spec) {
 }
 
 absl::Status JobFiles::Use(const std::string& tree_sha256) {
-  const auto look = LookAt(tree_sha256);
+  const auto look = LookAt(tree_sha256, Broker());
   return absl::IsInvalidArgument(look.status()) ? absl::OkStatus() : look.status();
 }
 
-absl::StatusOr<JobFiles::Look> JobFiles::LookAt(const std::string& tree_sha256) {
+absl::Status JobFiles::Share(const v1::JobSpec& spec) {
+  const std::string owner = OwnerOfProject(spec.project());
+  if (contract::HasShellEnvironment(spec)) {
+    absl::Status status =
+        store_->AddOwner({spec.slurm().batch_script().environment().file_sha256()}, owner);
+    if (!status.ok()) return status;
+  }
+  for (const v1::Upload& upload : spec.uploads()) {
+    if (absl::Status status = ShareTree(upload.tree_sha256(), owner); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobFiles::ShareTree(const std::string& tree_sha256, const std::string& owner) {
+  // A viewer's key is no single owner's with these two signs.
+  const std::string key = tree_sha256 + "->" + owner;
   Look look;
-  if (Recall(tree_sha256, &look)) return look;
-  auto looked = LookAtFiles(tree_sha256);
-  if (looked.ok() && looked->missing == 0) Remember(tree_sha256, *looked);
+  if (Recall(key, &look)) return absl::OkStatus();
+  look.time = store_->now();
+  look.dropped = store_->dropped();
+  const auto bytes = store_->ReadKept(tree_sha256, Broker());
+  if (!bytes.ok()) return bytes.status();
+  const auto tree = contract::ParseFileTree(*bytes);
+  if (!tree.ok()) return tree.status();
+  std::vector<std::string> sha256s = {tree_sha256};
+  for (const v1::FileTreeEntry& entry : tree->entries()) {
+    if (entry.kind() == v1::FILE_KIND_FILE) sha256s.push_back(entry.sha256());
+  }
+  if (absl::Status status = store_->AddOwner(sha256s, owner); !status.ok()) return status;
+  Remember(key, look);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<JobFiles::Look> JobFiles::LookAt(const std::string& tree_sha256,
+                                                const Viewer& viewer) {
+  const std::string key = tree_sha256 + viewer.key();
+  Look look;
+  if (Recall(key, &look)) return look;
+  auto looked = LookAtFiles(tree_sha256, viewer);
+  if (looked.ok() && looked->missing == 0) Remember(key, *looked);
   return looked;
 }
 
-absl::StatusOr<JobFiles::Look> JobFiles::LookAtFiles(const std::string& tree_sha256) {
+absl::StatusOr<JobFiles::Look> JobFiles::LookAtFiles(const std::string& tree_sha256,
+                                                     const Viewer& viewer) {
   Look look;
   look.time = store_->now();
   look.dropped = store_->dropped();
@@ -104,13 +144,13 @@ absl::StatusOr<JobFiles::Look> JobFiles::LookAtFiles(const std::string& tree_sha
       look.named += fmt::format("{}{}", look.missing > 1 ? ", " : "", what);
     if (look.missing == kMaxNamed + 1) look.named += ", ...";
   };
-  const auto size_bytes = store_->Use(tree_sha256);
+  const auto size_bytes = store_->Use(tree_sha256, viewer);
   if (!size_bytes.ok()) return size_bytes.status();
   if (*size_bytes && **size_bytes > contract::kMaxTreeBytes) {
     return absl::InvalidArgumentError(ToAbsl(fmt::format("it has {} bytes, and {} are the most",
                                                          **size_bytes, contract::kMaxTreeBytes)));
   }
-  const auto bytes = store_->ReadKept(tree_sha256);
+  const auto bytes = store_->ReadKept(tree_sha256, viewer);
   if (absl::IsNotFound(bytes.status())) {
     note_missing(fmt::format("the tree {} itself", tree_sha256));
     return look;
@@ -122,7 +162,7 @@ absl::StatusOr<JobFiles::Look> JobFiles::LookAtFiles(const std::string& tree_sha
   look.archive_bytes = contract::ArchiveBytes(*tree);
   for (const v1::FileTreeEntry& entry : tree->entries()) {
     if (entry.kind() != v1::FILE_KIND_FILE) continue;
-    const auto kept = store_->Use(entry.sha256());
+    const auto kept = store_->Use(entry.sha256(), viewer);
     if (!kept.ok()) return kept.status();
     if (!*kept) {
       note_missing(contract::Quoted(entry.path()));
@@ -135,9 +175,9 @@ absl::StatusOr<JobFiles::Look> JobFiles::LookAtFiles(const std::string& tree_sha
   return look;
 }
 
-bool JobFiles::Recall(const std::string& tree_sha256, Look* look) {
+bool JobFiles::Recall(const std::string& key, Look* look) {
   const MutexLock lock(mutex_);
-  const auto it = remembered_.find(tree_sha256);
+  const auto it = remembered_.find(key);
   if (it == remembered_.end()) return false;
   *look = it->second;
   // One of the tree's files may have been damaged.
@@ -147,10 +187,10 @@ bool JobFiles::Recall(const std::string& tree_sha256, Look* look) {
   return age >= absl::ZeroDuration() && age < kUseGranularity;
 }
 
-void JobFiles::Remember(const std::string& tree_sha256, const Look& look) {
+void JobFiles::Remember(const std::string& key, const Look& look) {
   const MutexLock lock(mutex_);
   if (remembered_.size() >= kMaxRemembered) remembered_.clear();
-  remembered_.insert_or_assign(tree_sha256, look);
+  remembered_.insert_or_assign(key, look);
 }
 
 }  // namespace muster::files

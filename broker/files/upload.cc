@@ -29,7 +29,7 @@ absl::Status Upload::Begin(const std::string& sha256, uint64_t size_bytes) {
         "head.sha256", fmt::format("{} is no SHA-256; use the 64 digits 0-9 and a-f of the file's",
                                    contract::Quoted(sha256)));
   }
-  const auto there = store_->Use(sha256);
+  const auto there = store_->Use(sha256, viewer_);
   if (!there.ok()) return there.status();
   if (*there) {
     ++counts_.known;
@@ -69,7 +69,10 @@ absl::Status Upload::EndFile() {
     return NotAsAnnounced("WRONG_DIGEST", sha256_,
                           fmt::format("what came has the SHA-256 {}", digest));
   }
-  if (!file_) return absl::OkStatus();
+  if (!file_) {
+    known_.push_back(sha256_);
+    return known_.size() < kBatchFiles ? absl::OkStatus() : KeepKnown();
+  }
   file_->Complete();
   batch_bytes_ += file_->size_bytes();
   batch_.push_back(std::move(file_));
@@ -80,15 +83,20 @@ absl::Status Upload::EndFile() {
 absl::Status Upload::KeepBatch() {
   if (batch_.empty()) return absl::OkStatus();
   batch_bytes_ = 0;
-  const auto kept = store_->Keep(std::exchange(batch_, {}));
+  const auto kept = store_->Keep(std::exchange(batch_, {}), viewer_);
   if (!kept.ok()) return kept.status();
   counts_.stored += kept->stored;
   counts_.known += kept->known;
   return absl::OkStatus();
 }
 
+absl::Status Upload::KeepKnown() {
+  return store_->AddOwner(std::exchange(known_, {}), viewer_.self());
+}
+
 absl::StatusOr<FileStore::Counts> Upload::Finish() {
   if (absl::Status status = EndFile(); !status.ok()) return status;
+  if (absl::Status status = KeepKnown(); !status.ok()) return status;
   if (absl::Status status = KeepBatch(); !status.ok()) return status;
   return counts_;
 }

@@ -9,11 +9,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "broker/files/file_store.h"
+#include "broker/files/viewer.h"
 #include "digest/sha256.h"
 
 namespace muster::files {
@@ -22,7 +24,9 @@ namespace muster::files {
 // name the file.
 class Upload {
  public:
-  explicit Upload(FileStore* store) : store_(store) {}
+  // All files become those of the viewer's user. A file of others that the viewer may not know of
+  // is taken as one that is missing, byte for byte, so that nothing tells that it is there.
+  Upload(FileStore* store, Viewer viewer) : store_(store), viewer_(std::move(viewer)) {}
 
   // Begins the next file. INVALID_ARGUMENT: its digest is not one, or the last file was not as
   // announced (WRONG_SIZE, WRONG_DIGEST). RESOURCE_EXHAUSTED as in FileStore::NewFile, or for a
@@ -34,15 +38,17 @@ class Upload {
   absl::StatusOr<FileStore::Counts> Finish();
 
  private:
-  // Files that are written and checked, and wait to be kept; each has an open descriptor.
+  // Most files that wait to be kept; each that was written has an open descriptor.
   static constexpr size_t kBatchFiles = 64;
   // Most bytes that are written before a wait for the disk.
   static constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
 
   absl::Status EndFile();
   absl::Status KeepBatch();
+  absl::Status KeepKnown();
 
   FileStore* const store_;
+  const Viewer viewer_;
   FileStore::Counts counts_;
 
   // The present file.
@@ -56,6 +62,8 @@ class Upload {
 
   std::vector<std::unique_ptr<IncomingFile>> batch_;
   uint64_t batch_bytes_ = 0;
+  // Files that were there, and that have come all the same: they become the user's.
+  std::vector<std::string> known_;
 };
 
 }  // namespace muster::files

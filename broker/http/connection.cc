@@ -68,12 +68,13 @@ absl::StatusOr<std::vector<std::string>> MessagesOf(const Route& route, std::str
 }  // namespace
 
 Connection::Connection(const Service* service, std::shared_ptr<Loop> loop,
-                       std::unique_ptr<Socket> socket, std::string peer,
+                       std::unique_ptr<Socket> socket, std::string peer, bool is_plain_tcp,
                        std::function<void(Connection*)> closed)
     : service_(*service),
       loop_(std::move(loop)),
       socket_(std::move(socket)),
       peer_(std::move(peer)),
+      is_plain_tcp_(is_plain_tcp),
       closed_(std::move(closed)) {}
 
 Connection::~Connection() = default;
@@ -213,16 +214,22 @@ void Connection::OnHead() {
   } else {
     route_ = std::get<Route>(decided);
   }
+  bool is_for_anybody = route_ && route_->kind != Route::Kind::kCall;
   if (route_ && route_->kind == Route::Kind::kCall) {
     const absl::StatusOr<Caller> caller =
         service_.hooks.admit(route_->method->path, CredentialsOf(head), peer_);
     if (!caller.ok()) {
       refusal_ = OnRoute(RefusalOf(caller.status()));
     } else if (*caller == Caller::kAnyone) {
+      is_for_anybody = true;
       body_bound_ = kMaxBodyBytesOfStrangers;
       parser_->BoundBody(body_bound_);
       if (head.content_length.value_or(0) > body_bound_) refusal_ = OnRoute(TooLarge());
     }
+  }
+  if (is_for_anybody && is_plain_tcp_ && !refusal_) {
+    refusal_ = RefuseHost(head, service_.cors, service_.hosts);
+    if (refusal_) refusal_ = OnRoute(*std::move(refusal_));
   }
   body_due_ = Clock::now() + kMaxBodyTime;
   Await(kMaxSilence);

@@ -28,9 +28,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `service` outlives it. `closed` is called once, as the last.
+  // `service` outlives it. `closed` is called once, as the last. `is_plain_tcp`: a name that
+  // nobody has checked may have led the caller here.
   Connection(const Service* service, std::shared_ptr<Loop> loop, std::unique_ptr<Socket> socket,
-             std::string peer, std::function<void(Connection*)> closed);
+             std::string peer, bool is_plain_tcp, std::function<void(Connection*)> closed);
   ~Connection();
 
   void Start();
@@ -83,6 +84,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   const std::shared_ptr<Loop> loop_;
   const std::unique_ptr<Socket> socket_;
   const std::string peer_;
+  const bool is_plain_tcp_;
   const std::function<void(Connection*)> closed_;
 
   State state_ = State::kWaiting;

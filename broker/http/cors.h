@@ -27,10 +27,10 @@ class Cors {
   std::string Headers(std::string_view origin) const;
   // Returns the same for the browser's question before a call (OPTIONS).
   std::string PreflightHeaders(std::string_view origin) const;
-
- private:
+  // The operator has named the origin.
   bool IsAllowed(std::string_view origin) const;
 
+ private:
   const std::vector<std::string> allowed_;
 };
 

@@ -35,6 +35,7 @@ namespace asio = boost::asio;
 using Error = boost::system::error_code;
 using AnySocket = asio::generic::stream_protocol::socket;
 
+constexpr std::string_view kUnixPeer = "http:unix";
 constexpr std::chrono::seconds kTick{1};
 // A listener pauses for this time when the process has no descriptor left.
 constexpr std::chrono::milliseconds kExhaustedRest{100};
@@ -192,7 +193,7 @@ class Listener {
 
   // Sets the options of a new connection, and names its other end.
   std::string Prepare(AnySocket* socket) const {
-    if (is_unix_) return "http:unix";
+    if (is_unix_) return std::string(kUnixPeer);
     Error ignored;
     socket->set_option(asio::ip::tcp::no_delay(true), ignored);
     KeepAlive(socket);
@@ -319,6 +320,7 @@ class AsioNetwork final : public Network {
 
   void Begin(const std::shared_ptr<TlsContexts>& tls, AnySocket socket, std::string peer) {
     const size_t number = turn_;
+    const bool is_plain_tcp = tls == nullptr && peer != kUnixPeer;
     std::unique_ptr<Socket> made;
     if (tls != nullptr) {
       made = MakeTlsSocket(tls->Current(), std::move(socket));
@@ -327,8 +329,8 @@ class AsioNetwork final : public Network {
     }
     // The function must be copyable, and the socket is not.
     auto held = std::make_shared<std::unique_ptr<Socket>>(std::move(made));
-    loops_[number]->Post([this, number, held, peer = std::move(peer)]() mutable {
-      events_.accepted(loops_[number], number, std::move(*held), std::move(peer));
+    loops_[number]->Post([this, number, held, is_plain_tcp, peer = std::move(peer)]() mutable {
+      events_.accepted(loops_[number], number, std::move(*held), std::move(peer), is_plain_tcp);
     });
   }
 

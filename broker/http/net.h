@@ -50,9 +50,9 @@ class Network {
  public:
   struct Events {
     // Is called for each new connection, on the thread of its loop. `peer` is "http:IP:PORT" or
-    // "http:unix".
+    // "http:unix". `is_plain_tcp`: a browser can be led here by a name that it cannot check.
     std::function<void(std::shared_ptr<Loop> loop, size_t loop_number,
-                       std::unique_ptr<Socket> socket, std::string peer)>
+                       std::unique_ptr<Socket> socket, std::string peer, bool is_plain_tcp)>
         accepted;
     // Is called on each loop's thread once a second.
     std::function<void(size_t loop_number)> tick;

@@ -21,6 +21,9 @@ struct HttpOptions {
   std::string tls_listen;  // IP:PORT; empty: none
   // Pages of these origins may call, besides those of the broker's own host.
   std::vector<std::string> allowed_origins;
+  // Names by which anybody may ask `listen` for what needs no credential, beside localhost and
+  // addresses.
+  std::vector<std::string> allowed_hosts;
   // /metrics answers callers without a token, too.
   bool open_metrics = false;
   // The web page; empty: none is served.

@@ -131,6 +131,14 @@ Refusal RefusalOf(const absl::Status& status) {
   return refusal;
 }
 
+std::optional<Refusal> RefuseHost(const Head& head, const Cors& cors, const Hosts& hosts) {
+  if (cors.IsAllowed(head.origin) || hosts.MayAsk(head.host)) return std::nullopt;
+  return Refuse(421, absl::StatusCode::kPermissionDenied, "HOST_NOT_ALLOWED",
+                fmt::format("this broker does not answer to the name {} here; use localhost or its "
+                            "address, or let its operator add the name to http.allowed_hosts",
+                            Quoted(head.host)));
+}
+
 std::variant<Route, Refusal> RouteOf(const Head& head, const Methods& methods, const Cors& cors,
                                      std::span<const Asset> page) {
   if (!head.is_http11) {

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "broker/http/codec.h"
 #include "broker/http/cors.h"
+#include "broker/http/hosts.h"
 #include "broker/http/methods.h"
 #include "broker/http/page.h"
 #include "broker/http/request.h"
@@ -42,6 +43,10 @@ Refusal RefusalOf(const absl::Status& status);
 
 std::variant<Route, Refusal> RouteOf(const Head& head, const Methods& methods, const Cors& cors,
                                      std::span<const Asset> page);
+
+// Refuses what is answered to anybody, if the name in Host may not ask for it (hosts.h). A token in
+// the head changes nothing, because nobody has looked at it. Pages of allowed origins are known.
+std::optional<Refusal> RefuseHost(const Head& head, const Cors& cors, const Hosts& hosts);
 
 }  // namespace muster::http
 

@@ -18,6 +18,7 @@ class RunningServer final : public Server {
   explicit RunningServer(Start start)
       : service_{.methods = Methods(start.services),
                  .cors = Cors(start.options.allowed_origins),
+                 .hosts = Hosts(start.options.allowed_hosts),
                  .calls = Calls(std::move(start.channel)),
                  .hooks = std::move(start.hooks),
                  .page = start.options.page} {}
@@ -78,17 +79,18 @@ class RunningServer final : public Server {
   }
 
   void Accept(std::shared_ptr<Loop> loop, size_t number, std::unique_ptr<Socket> socket,
-              std::string peer) {
+              std::string peer, bool is_plain_tcp) {
     if (service_.counts.connections >= kMaxConnections) {
       ++service_.counts.refused_connections;
       return socket->Close();
     }
     ++service_.counts.connections;
-    auto connection = std::make_shared<Connection>(&service_, std::move(loop), std::move(socket),
-                                                   std::move(peer), [this, number](Connection* c) {
-                                                     --service_.counts.connections;
-                                                     connections_[number].erase(c);
-                                                   });
+    auto connection =
+        std::make_shared<Connection>(&service_, std::move(loop), std::move(socket), std::move(peer),
+                                     is_plain_tcp, [this, number](Connection* c) {
+                                       --service_.counts.connections;
+                                       connections_[number].erase(c);
+                                     });
     connections_[number].emplace(connection.get(), connection);
     connection->Start();
   }
@@ -105,13 +107,13 @@ class RunningServer final : public Server {
   bool is_running_ = false;
   bool is_draining_ = false;
   // This member is the last, because its threads use the others.
-  std::unique_ptr<Network> network_ =
-      Network::Make({.accepted =
-                         [this](std::shared_ptr<Loop> loop, size_t number,
-                                std::unique_ptr<Socket> socket, std::string peer) {
-                           Accept(std::move(loop), number, std::move(socket), std::move(peer));
-                         },
-                     .tick = [this](size_t loop) { Tick(loop); }});
+  std::unique_ptr<Network> network_ = Network::Make(
+      {.accepted =
+           [this](std::shared_ptr<Loop> loop, size_t number, std::unique_ptr<Socket> socket,
+                  std::string peer, bool is_plain_tcp) {
+             Accept(std::move(loop), number, std::move(socket), std::move(peer), is_plain_tcp);
+           },
+       .tick = [this](size_t loop) { Tick(loop); }});
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "broker/http/calls.h"
 #include "broker/http/cors.h"
+#include "broker/http/hosts.h"
 #include "broker/http/methods.h"
 #include "broker/http/page.h"
 
@@ -57,6 +58,7 @@ struct Counts {
 struct Service {
   Methods methods;
   Cors cors;
+  Hosts hosts;
   Calls calls;
   Hooks hooks;
   std::span<const Asset> page;

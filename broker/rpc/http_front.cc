@@ -3,10 +3,13 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/server.h>
 #include <grpcpp/support/channel_arguments.h>
+#include <limits.h>
+#include <unistd.h>
 
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "broker/app/principal.h"
 #include "broker/app/rights.h"
 #include "broker/auth/refusals.h"
@@ -62,6 +65,13 @@ http::Hooks HooksOf(const HttpFront& front) {
   return hooks;
 }
 
+// The machine's own name may mean a loopback address on it.
+std::string MachineName() {
+  char name[HOST_NAME_MAX + 1] = {};
+  gethostname(name, HOST_NAME_MAX);
+  return absl::AsciiStrToLower(name);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<http::Server>> BeginHttp(HttpFront front) {
@@ -70,7 +80,9 @@ absl::StatusOr<std::unique_ptr<http::Server>> BeginHttp(HttpFront front) {
   arguments.SetMaxReceiveMessageSize(-1);
   http::TlsFiles tls;
   if (front.identity != nullptr) tls = {front.identity->certificate, front.identity->key};
-  return http::Server::Begin({.options = front.options,
+  http::HttpOptions options = front.options;
+  options.allowed_hosts.push_back(MachineName());
+  return http::Server::Begin({.options = std::move(options),
                               .tls = std::move(tls),
                               .services = std::move(front.services),
                               .channel = front.server->InProcessChannel(arguments),

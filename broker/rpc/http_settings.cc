@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_split.h"
 #include "broker/http/cors.h"
+#include "broker/http/hosts.h"
 #include "broker/rpc/listen_address.h"
 #include "contract/text.h"
 
@@ -45,6 +46,16 @@ absl::Status SetOrigins(const std::string& value, std::vector<std::string>* orig
   return absl::OkStatus();
 }
 
+absl::Status SetHosts(const std::string& value, std::vector<std::string>* hosts) {
+  hosts->clear();
+  for (const absl::string_view part : absl::StrSplit(ToAbsl(value), ',', absl::SkipWhitespace())) {
+    const std::string host(absl::StripAsciiWhitespace(part));
+    if (absl::Status status = http::CheckHost(host); !status.ok()) return status;
+    hosts->push_back(host);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetOpenMetrics(const std::string& value, bool* is_open) {
   if (value != "true" && value != "false") {
     return absl::InvalidArgumentError(
@@ -71,6 +82,11 @@ std::vector<Setting> HttpSettings(Config* config) {
        .help = "origins whose pages may call over HTTP, https://a.example,http://b.example [none]",
        .set =
            [http](const std::string& value) { return SetOrigins(value, &http->allowed_origins); },
+       .is_list = true},
+      {.key = "http.allowed_hosts",
+       .help = "names by which http.listen may be asked for what needs no token, beside localhost, "
+               "the machine's own name and addresses [none]",
+       .set = [http](const std::string& value) { return SetHosts(value, &http->allowed_hosts); },
        .is_list = true},
       {"http.open_metrics",
        "whether /metrics answers callers without a token, true or false [false]",

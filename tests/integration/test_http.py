@@ -87,7 +87,7 @@ def test_one_connection_takes_call_after_call(ada):
 def test_requests_that_come_at_once_are_answered_in_turn(broker, ada):
     head = f"Host: x\r\nContent-Type: application/json\r\nAuthorization: Bearer {ada.token}\r\nContent-Length: 2\r\n"
     asked = f"POST /muster.v1.JobsService/ListJobs HTTP/1.1\r\n{head}\r\n{{}}"
-    last = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    last = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     answers = exchange(broker, (asked * 3 + last).encode())
     assert answers.count(b"HTTP/1.1 200 OK") == 4
     assert answers.endswith(b"\r\n\r\nok\n")
@@ -99,6 +99,37 @@ def test_the_timeout_of_a_call_is_kept(world, broker, agent, ada):
     list(stream)
     assert stream.end["error"]["code"] == "deadline_exceeded"
     assert world.api(broker).get(job).id == job
+
+
+def rebound(name):
+    """The headers of a page that was loaded as `name`, whose server then let the name mean 127.0.0.1."""
+    return {"Host": f"{name}:7071", "Origin": f"http://{name}:7071"}
+
+
+def test_a_name_that_others_have_made_mean_this_machine_gets_nothing(world):
+    broker = world.make_broker(config=HTTP + "  allowed_hosts: [jobs.example.org]\n  open_metrics: true\n").start()
+    caller = Connect(port_of(broker))
+    asked = [("GET", path, None) for path in ("/healthz", "/readyz", "/metrics", "/")]
+    asked.append(("POST", "/muster.v1.IdentityService/GetLoginInfo", b"{}"))
+    for verb, path, body in asked:
+        headers = {"Content-Type": "application/json"} if body else {}
+        for more in ({}, {"Authorization": "Bearer anything"}):
+            refused = caller.begin(verb, path, body, {**headers, **rebound("evil.example"), **more})
+            text = refused.read()
+            assert (refused.status, reason_of(json.loads(text))) == (421, "HOST_NOT_ALLOWED"), path
+            assert b"http.allowed_hosts" in text
+        for name in ("localhost", "127.0.0.1", "[::1]", "jobs.example.org", socket.gethostname()):
+            answered = caller.begin(verb, path, body, {**headers, **rebound(name)})
+            answered.read()
+            assert answered.status in (200, 404), (path, name)  # a build without the page has none
+    # A caller with a good token is no such page, and may use any name; without one the call is refused as ever.
+    refused = caller.begin("POST", "/muster.v1.JobsService/ListJobs", b"{}",
+                           {"Content-Type": "application/json", "Host": "evil.example"})
+    assert reason_of(json.loads(refused.read())) == "NO_CREDENTIAL"
+    ada = Connect(port_of(broker), make_token(world, "other", user="ada"))
+    ada.ok("JobsService/ListJobs", headers={"Host": "any.example"})
+    for one in (caller, ada):
+        one.close()
 
 
 # ---- errors

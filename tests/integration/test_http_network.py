@@ -131,7 +131,7 @@ def test_a_stranger_s_body_is_not_read(broker):
     assert answer.startswith(b"HTTP/1.1 401 ") and b"NO_CREDENTIAL" in answer
 
 
-LOGIN_INFO = b"POST /muster.v1.IdentityService/GetLoginInfo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+LOGIN_INFO = b"POST /muster.v1.IdentityService/GetLoginInfo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 def test_a_stranger_sends_no_more_than_a_login_needs(broker):

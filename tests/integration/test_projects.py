@@ -10,6 +10,7 @@ from muster.v1 import (files_service_pb2, identity_service_pb2, identity_service
                        projects_service_pb2, projects_service_pb2_grpc)
 
 from harness.api import CALL_TIMEOUT_S, bad_fields, error_info, script_spec
+from harness.files import parts, sha256, tree_of
 from harness.wait import eventually
 
 OK, USAGE, NOT_ALLOWED = 0, 2, 4
@@ -123,6 +124,49 @@ def test_two_projects_do_not_reach_each_other(world, agent, people):
     for verb in ("show", "why", "logs", "events"):
         assert "UNKNOWN_JOB" in bob.cli(verb, secret, check=False).stderr, verb
     assert "canary" not in bob.cli("list", "-o", "json").stdout
+
+
+def test_a_digest_gives_nobody_a_file_of_another_project(world, broker, agent, people):
+    """bob knows the digest of ada's file, and gets it in no way; her project has it, also after a restart."""
+    ada, bob, olga = people["ada"], people["bob"], people["olga"]
+    canary = b"canary of vision\n"
+    hers, his = tree_of({b"in": canary}), tree_of({b"mine": b"bob's\n", b"theirs": canary})
+
+    def bring(person, contents):
+        return person.call(person.api.files.UploadFiles, parts(contents)).stored_files
+
+    def lacks(person, content):
+        request = files_service_pb2.FindMissingFilesRequest(sha256=[sha256(content)])
+        return list(person.call(person.api.files.FindMissingFiles, request).missing_sha256) == [sha256(content)]
+
+    def submit(person, project, tree):
+        spec = script_spec("cat in theirs 2>/dev/null", project=project, nodes=1)
+        spec.uploads.add(tree_sha256=sha256(tree))
+        return person.call(person.api.jobs.SubmitJob, jobs_service_pb2.SubmitJobRequest(spec=spec)).job_id
+
+    assert bring(ada, [canary, hers]) == 2
+    first = submit(ada, "vision", hers)
+    api = world.api(broker)
+    api.wait_end(first)
+    assert api.stdout(first) == canary
+    assert bring(bob, [b"bob's\n", his]) == 2
+    for restarted in (False, True):
+        if restarted:
+            broker.restart()
+        assert lacks(bob, canary) and lacks(bob, hers)
+        download = files_service_pb2.DownloadFileRequest(sha256=sha256(canary))
+        assert reason_of(lambda: list(bob.call(bob.api.files.DownloadFile, download))) == "FILE_NOT_FOUND"
+        assert reason_of(lambda: submit(bob, "speech", hers)) == "FILES_MISSING"
+        assert reason_of(lambda: submit(bob, "speech", his)) == "FILES_MISSING"
+        assert not lacks(olga, canary) and not lacks(olga, hers)
+        submit(olga, "vision", hers)
+        rerun = olga.call(olga.api.jobs.RerunJobs, jobs_service_pb2.RerunJobsRequest(job_ids=[first]))
+        assert len(rerun.jobs) == 1
+    kept = broker.state_dir / "files" / "kept"
+    before = sorted(kept.iterdir())
+    assert bring(bob, [canary]) == 1, "nothing tells that others have the same bytes"
+    assert sorted(kept.iterdir()) == before
+    api.wait_end(submit(bob, "speech", his))
 
 
 def test_a_watch_shows_the_jobs_of_ones_projects_alone(world, broker, people):

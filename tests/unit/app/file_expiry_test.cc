@@ -30,7 +30,7 @@ class FileExpiryTest : public AppTest {
 
   std::string Keep(const std::string& content) {
     std::string sha256 = Sha256Of(content);
-    files::Upload upload(files_.get());
+    files::Upload upload(files_.get(), files::Viewer::All("alice"));
     EXPECT_TRUE(upload.Begin(sha256, content.size()).ok());
     EXPECT_TRUE(upload.Append(content).ok());
     EXPECT_TRUE(upload.Finish().ok());

@@ -3,6 +3,7 @@
 
 #include "broker/app/download_file.h"
 #include "broker/app/find_missing_files.h"
+#include "broker/app/submit_jobs.h"
 #include "broker/files/upload.h"
 #include "contract/errors.h"
 #include "digest/sha256.h"
@@ -15,11 +16,10 @@ using ::testing::ElementsAre;
 
 class FilesOfJobsTest : public AppTest {
  protected:
-  std::string Keep(const std::string& content) {
-    Sha256 digest;
-    digest.Add(content);
-    const std::string sha256 = digest.Finish();
-    files::Upload upload(files_.get());
+  std::string Keep(const std::string& content,
+                   const files::Viewer& viewer = files::Viewer::All("alice")) {
+    const std::string sha256 = Sha256Of(content);
+    files::Upload upload(files_.get(), viewer);
     EXPECT_TRUE(upload.Begin(sha256, content.size()).ok());
     EXPECT_TRUE(upload.Append(content).ok());
     EXPECT_TRUE(upload.Finish().ok());
@@ -71,6 +71,72 @@ TEST_F(FilesOfJobsTest, DownloadsOfNothingAreRefused) {
   EXPECT_TRUE(absl::IsPermissionDenied(DownloadFile(stranger_, services_, request).status()));
   const auto pulled = PullAll(**DownloadFile(alice_, services_, request));
   EXPECT_EQ(contract::GetErrorInfo(*pulled.final_status)->reason(), "FILE_NOT_FOUND");
+}
+
+// A user with a role in a project alone.
+Principal MemberOf(const std::string& project, const std::string& user,
+                   Role role = Role::kSubmitter) {
+  return {.user = user,
+          .known_by = KnownBy::kToken,
+          .role = Role::kMember,
+          .memberships = {{project, role}}};
+}
+
+TEST_F(FilesOfJobsTest, AFileIsThereForThoseWhoBroughtItAndForTheirProject) {
+  const std::string theirs = Keep("theirs", files::Viewer::Of("ada", {}));
+  const auto finds = [&](const Principal& who) {
+    v1::FindMissingFilesRequest request;
+    request.add_sha256(theirs);
+    const auto found = FindMissingFiles(who, services_, request);
+    EXPECT_TRUE(found.ok()) << found.status();
+    v1::DownloadFileRequest download;
+    download.set_sha256(theirs);
+    const auto pulled = PullAll(**DownloadFile(who, services_, download));
+    const bool is_there = found->missing_sha256().empty();
+    EXPECT_EQ(pulled.final_status->ok(), is_there) << who.user;
+    return is_there;
+  };
+  const Principal ada = MemberOf("vision", "ada"), carl = MemberOf("vision", "carl");
+  const Principal bob = MemberOf("speech", "bob", Role::kAdmin);
+  EXPECT_TRUE(finds(ada));
+  EXPECT_TRUE(finds(alice_)) << "an admin of the broker may read all";
+  EXPECT_FALSE(finds(carl)) << "nothing of it is in the project yet";
+  EXPECT_FALSE(finds(bob));
+  EXPECT_FALSE(finds(carol_)) << "a submitter over the whole broker has her own files";
+  ASSERT_TRUE(files_->AddOwner({theirs}, files::OwnerOfProject("vision")).ok());
+  EXPECT_TRUE(finds(carl));
+  EXPECT_FALSE(finds(bob));
+  Principal agent = carol_;
+  agent.is_agent = true;
+  v1::DownloadFileRequest request;
+  request.set_sha256(theirs);
+  EXPECT_TRUE(PullAll(**DownloadFile(agent, services_, request)).final_status->ok())
+      << "an agent fetches for the jobs of all";
+}
+
+TEST_F(FilesOfJobsTest, AJobBringsNoFileOfOthersAlongAndItsProjectHasWhatItBrings) {
+  const Principal ada = MemberOf("vision", "ada"), carl = MemberOf("vision", "carl");
+  const std::string variables = Keep("A=1", files::Viewer::Of("ada", {"vision"}));
+  const auto submit = [&](const Principal& who, const std::string& project) {
+    v1::SubmitJobRequest request;
+    v1::JobSpec& spec = *request.mutable_spec();
+    spec.set_project(project);
+    spec.mutable_command()->set_script("#!/bin/sh\ntrue\n");
+    spec.mutable_slurm()->mutable_batch_script()->mutable_environment()->set_file_sha256(variables);
+    return Await<v1::SubmitJobResponse>(
+        [&](SubmitJobDone done) { SubmitJob(who, services_, request, std::move(done)); });
+  };
+  const auto reason = [](const absl::Status& status) {
+    const auto info = contract::GetErrorInfo(status);
+    return info ? info->reason() : "";
+  };
+  EXPECT_EQ(reason(submit(MemberOf("speech", "bob"), "speech").status()), "FILES_MISSING");
+  EXPECT_EQ(reason(submit(carl, "vision").status()), "FILES_MISSING");
+  const auto first = submit(ada, "vision");
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second = submit(carl, "vision");
+  EXPECT_TRUE(second.ok()) << "the job of the same project has brought it: " << second.status();
+  EXPECT_EQ(reason(submit(MemberOf("speech", "bob"), "speech").status()), "FILES_MISSING");
 }
 
 }  // namespace

@@ -55,6 +55,15 @@ TEST(Rights, AnAgentReadsFilesThatJobsBringAlongAndNothingElse) {
   }
 }
 
+TEST(Rights, AnAgentThatIsAlsoASubmitterReadsTheFilesOfAllJobs) {
+  Principal agent = With(Role::kSubmitter);
+  EXPECT_FALSE(Authorize(agent, UseCase::kDownloadFiles)->is_all());
+  agent.is_agent = true;
+  EXPECT_TRUE(Authorize(agent, UseCase::kDownloadFiles)->is_all());
+  EXPECT_FALSE(Authorize(agent, UseCase::kBringFiles)->is_all());
+  EXPECT_FALSE(Authorize(agent, UseCase::kReadJobs)->is_all());
+}
+
 TEST(Rights, ASubmitterReachesOwnJobsAlone) {
   const auto scope = Authorize(With(Role::kSubmitter), UseCase::kReadJobs);
   ASSERT_TRUE(scope.ok());

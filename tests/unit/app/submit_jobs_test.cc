@@ -67,7 +67,7 @@ TEST_F(SubmitJobsTest, AScriptsVariablesMustBeHere) {
   EXPECT_EQ(info->reason(), "FILES_MISSING");
   EXPECT_EQ(info->metadata().at("field"),
             "requests[0].spec.slurm.batch_script.environment.file_sha256");
-  files::Upload upload(files_.get());
+  files::Upload upload(files_.get(), files::Viewer::All("alice"));
   EXPECT_TRUE(upload.Begin(Sha256Of("A=1"), 3).ok());
   EXPECT_TRUE(upload.Append("A=1").ok());
   EXPECT_TRUE(upload.Finish().ok());

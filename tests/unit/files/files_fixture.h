@@ -47,7 +47,7 @@ class FilesTest : public testing::Test {
     return upload->Append(content);
   }
   FileStore::Counts Put(const std::vector<std::string>& contents) {
-    Upload upload(store_.get());
+    Upload upload(store_.get(), Viewer::All("alice"));
     for (const std::string& content : contents) {
       const absl::Status status = Send(&upload, content);
       EXPECT_TRUE(status.ok()) << status;
@@ -57,7 +57,7 @@ class FilesTest : public testing::Test {
     return counts.value_or(FileStore::Counts{});
   }
   bool Has(const std::string& content) {
-    const auto size = store_->Use(Sha256Of(content));
+    const auto size = store_->Use(Sha256Of(content), Viewer::All("alice"));
     EXPECT_TRUE(size.ok()) << size.status();
     return size.ok() && size->has_value();
   }

@@ -42,7 +42,7 @@ class FullDiskTest : public FilesTest {
 
 TEST_F(FullDiskTest, AFileThatDoesNotFitIsRefusedAtItsHead) {
   {
-    Upload upload(store_.get());
+    Upload upload(store_.get(), Viewer::All("alice"));
     const absl::Status status = upload.Begin(Sha256Of("?"), 2 << 20);
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
     EXPECT_EQ(Reason(status), "DISK_FULL");
@@ -54,22 +54,22 @@ TEST_F(FullDiskTest, AFileThatDoesNotFitIsRefusedAtItsHead) {
 TEST_F(FullDiskTest, WhatTheBrokerNeedsItselfIsLeftFree) {
   options_.keep_free_bytes = 900 << 10;
   Open();
-  Upload upload(store_.get());
+  Upload upload(store_.get(), Viewer::All("alice"));
   EXPECT_EQ(Reason(upload.Begin(Sha256Of("?"), 200 << 10)), "DISK_FULL");
   EXPECT_EQ(Put({"small"}).stored, 1u);
 }
 
 TEST_F(FullDiskTest, UploadsOnTheirWayCountBeforeTheyAreWritten) {
-  Upload first(store_.get());
+  Upload first(store_.get(), Viewer::All("alice"));
   ASSERT_TRUE(first.Begin(Sha256Of("1"), 600 << 10).ok());
-  Upload second(store_.get());
+  Upload second(store_.get(), Viewer::All("alice"));
   EXPECT_EQ(Reason(second.Begin(Sha256Of("2"), 600 << 10)), "DISK_FULL");
 }
 
 TEST_F(FullDiskTest, ADiskThatFillsUpDuringTheUploadLeavesNothingHalf) {
   const std::string content(600 << 10, 'c');
   {
-    Upload upload(store_.get());
+    Upload upload(store_.get(), Viewer::All("alice"));
     ASSERT_TRUE(upload.Begin(Sha256Of(content), content.size()).ok());
     Fill();
     const absl::Status status = upload.Append(content);

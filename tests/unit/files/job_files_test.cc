@@ -44,7 +44,7 @@ class JobFilesTest : public FilesTest {
     job_files_.emplace(store_.get());
   }
   absl::Status Check(const std::vector<std::string>& trees) {
-    return job_files_->Check(SpecOf(trees), "spec.");
+    return job_files_->Check(SpecOf(trees), "spec.", Viewer::All("alice"));
   }
   std::string BadField(const std::vector<std::string>& trees) {
     const auto bad = contract::GetBadRequest(Check(trees));
@@ -59,7 +59,7 @@ TEST_F(JobFilesTest, TheFileOfAShellsVariablesMustBeThere) {
     v1::JobSpec spec;
     spec.mutable_slurm()->mutable_batch_script()->mutable_environment()->set_file_sha256(
         Sha256Of(content));
-    return job_files_->Check(spec, "spec.");
+    return job_files_->Check(spec, "spec.", Viewer::All("alice"));
   };
   const absl::Status missing = check("A=1");
   EXPECT_EQ(Reason(missing), "FILES_MISSING");
@@ -169,7 +169,7 @@ TEST_F(JobFilesTest, AFileThatWasDamagedIsMissingAtOnceAlthoughItsTreeWasSeenAMo
   Put({"a", TreeOf({"a"})});
   EXPECT_TRUE(Check({TreeOf({"a"})}).ok());
   std::ofstream(Kept("a")) << "b";
-  EXPECT_FALSE(store_->ReadKept(Sha256Of("a")).ok());
+  EXPECT_FALSE(store_->ReadKept(Sha256Of("a"), Viewer::All("alice")).ok());
   EXPECT_EQ(Reason(Check({TreeOf({"a"})})), "FILES_MISSING");
 }
 
@@ -179,6 +179,47 @@ TEST_F(JobFilesTest, AFileThatWentAfterATreeWasSeenIsMissing) {
   now_ += options_.retention + absl::Hours(1);
   EXPECT_EQ(Expire(), 2);
   EXPECT_EQ(Reason(Check({TreeOf({"a"})})), "FILES_MISSING");
+}
+
+TEST_F(JobFilesTest, ATreeBringsNoFileThatOnlyOthersHave) {
+  Put({"theirs"});
+  const Viewer bob = Viewer::Of("bob", {});
+  Upload upload(store_.get(), bob);
+  const std::string tree = TreeOf({"mine", "theirs"});
+  for (const std::string& content : {std::string("mine"), tree})
+    ASSERT_TRUE(Send(&upload, content).ok());
+  ASSERT_TRUE(upload.Finish().ok());
+  // Another viewer's look at the same tree is not taken for this one's.
+  EXPECT_TRUE(Check({tree}).ok());
+  const absl::Status missing = job_files_->Check(SpecOf({tree}), "spec.", bob);
+  EXPECT_EQ(Reason(missing), "FILES_MISSING");
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("1 of the files"));
+  // The size that a tree gives to such a file is not compared with it.
+  v1::FileTree lie;
+  ASSERT_TRUE(lie.ParseFromString(tree));
+  lie.mutable_entries(1)->set_size_bytes(7);
+  lie.set_total_bytes(lie.total_bytes() + 1);
+  Upload second(store_.get(), bob);
+  ASSERT_TRUE(Send(&second, lie.SerializeAsString()).ok());
+  ASSERT_TRUE(second.Finish().ok());
+  EXPECT_EQ(Reason(job_files_->Check(SpecOf({lie.SerializeAsString()}), "spec.", bob)),
+            "FILES_MISSING");
+}
+
+TEST_F(JobFilesTest, TheFilesOfAJobAreThoseOfItsProject) {
+  const std::string tree = TreeOf({"a", "b"});
+  Put({"a", "b", "A=1", tree});
+  v1::JobSpec spec = SpecOf({tree});
+  spec.set_project("vision");
+  spec.mutable_slurm()->mutable_batch_script()->mutable_environment()->set_file_sha256(
+      Sha256Of("A=1"));
+  const Viewer member = Viewer::Of("bob", {"vision"}), stranger = Viewer::Of("eve", {"speech"});
+  EXPECT_EQ(Reason(job_files_->Check(spec, "spec.", member)), "FILES_MISSING");
+  EXPECT_EQ(job_files_->ArchiveBytes(spec, member), 0u);
+  ASSERT_TRUE(job_files_->Share(spec).ok());
+  EXPECT_TRUE(job_files_->Check(spec, "spec.", member).ok());
+  EXPECT_GT(job_files_->ArchiveBytes(spec, member), 0u);
+  EXPECT_EQ(Reason(job_files_->Check(spec, "spec.", stranger)), "FILES_MISSING");
 }
 
 }  // namespace
