@@ -60,7 +60,8 @@ function useJob(id: number): Known & { reload: () => void } {
     void read().then(async () => {
       const request = create(WatchJobsRequestSchema, { jobIds: [BigInt(id)], untilTerminal: true, start: { case: "now", value: {} } });
       // The first sign of life: nothing later is missed, and something between may have been.
-      for await (const _ of broker.changes(request, { signal: stop.signal })) {
+      const signs = broker.changes(request, { signal: stop.signal });
+      while (!(await signs.next()).done) {
         isHeard();
         reload.current();
       }
