@@ -12,12 +12,11 @@ import pytest
 from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED, argv_spec, script_spec
 from harness.daemons import BIN
 from harness.wait import eventually
-from harness.web import PHONE, Browser, Site, violations
+from harness.web import HTTP, LOOKS, Site, row, violations, web_fixtures
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("web")]
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-HTTP = "heartbeat_interval: 3s\nhttp:\n  listen: 127.0.0.1:{port}\n"
 # Each would run, load or break something if it were taken for HTML, an attribute, a URL or a terminal's own words.
 HOSTILE = [
     "<script>window.hurt = 1</script>", "<img src=x onerror='window.hurt = 1'>", "\"><svg onload=window.hurt=1>", "javascript:window.hurt=1",
@@ -26,32 +25,7 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    browser = Browser()
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def browser(chromium):
-    """No script of the pages may fail, and none may be stopped by the policy."""
-    yield chromium
-    assert chromium.close_pages() == []
-
-
-@pytest.fixture
-def broker(world):
-    return world.make_broker(config=HTTP.format(port=0)).start()
-
-
-@pytest.fixture
-def site(world, broker, browser):
-    return Site(world, broker, browser)
-
-
-def row(page, job):
-    return page.locator(".row", has=page.locator(f"a.job[href='/jobs/{job}']"))
+chromium, browser, broker, site = web_fixtures()
 
 
 def get(site, path, **headers):
@@ -96,10 +70,10 @@ def test_its_files_are_kept_for_good_and_come_compressed(site):
     assert get(site, "/", method="POST")[0].status == 405
 
 
-def test_its_types_are_strict():
+def test_its_types_are_strict_and_eslint_finds_nothing():
     tree = BIN.parent / "web" / "tree"
     node = subprocess.run([REPOSITORY / "deploy" / "find-node"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    done = subprocess.run(["node_modules/.bin/tsc", "--noEmit"], cwd=tree, env={**os.environ, "PATH": f"{node}:{os.environ['PATH']}"},
+    done = subprocess.run(["npm", "run", "--silent", "check"], cwd=tree, env={**os.environ, "PATH": f"{node}:{os.environ['PATH']}"},
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -404,9 +378,6 @@ def test_hostile_words_stay_words(agent, api, site):
     page.goto(f"{site.url}/clusters/%3Cimg%20src=x%20onerror=window.hurt=1%3E?x=%22%3E%3Cscript%3E")
     page.get_by_role("alert").wait_for()
     assert page.evaluate("window.hurt") is None
-
-
-LOOKS = {"light": {}, "dark": {"color_scheme": "dark"}, "phone": {"viewport": PHONE}}
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -16,9 +16,7 @@ interface Pen {
 }
 
 // CSI, OSC with its end, and the short ones.
-// eslint-disable-next-line no-control-regex
 const SEQUENCE = /\x1b(?:\[([0-?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])/g;
-// eslint-disable-next-line no-control-regex
 const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f]/g;
 const FLAGS: Record<number, string> = { 1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse", 9: "strike" };
 const CUBE = [0, 95, 135, 175, 215, 255];

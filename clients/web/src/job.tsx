@@ -1,20 +1,19 @@
 // One job: why it waits or failed first, then its runs, its history and its spec.
 
-import { create, toJson } from "@bufbuild/protobuf";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { create } from "@bufbuild/protobuf";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { MusterError } from "../client/errors.js";
 import type { Failure, Job, Run, Transition } from "../client/gen/muster/v1/job_pb.js";
 import { EvidenceSource, FailureClass, JobState, RunState, TransitionKind } from "../client/gen/muster/v1/job_pb.js";
 import { FailureCode, type StateReason, StateReasonCode } from "../client/gen/muster/v1/facts_pb.js";
-import { JobSpecSchema } from "../client/gen/muster/v1/job_spec_pb.js";
 import { WatchJobsRequestSchema } from "../client/gen/muster/v1/jobs_service_pb.js";
 import { hasEnded } from "../client/handle.js";
 import { broker, isHeard } from "./broker.js";
 import { Changes, type Choice, rerunOne } from "./changes.js";
+import { formsOf } from "./copy.js";
 import { ago, between, bytes, count, plural, seconds, span, words } from "./format.js";
 import { Link } from "./router.js";
 import { CopyButton, ErrorNote, Fact, noteError, Scroll, Section, State, Time, useTick, useTitle } from "./ui.js";
-import { toYaml } from "./yaml.js";
 
 // Changes that come together are read together.
 const READ_PAUSE_MS = 200;
@@ -60,7 +59,8 @@ function useJob(id: number): Known & { reload: () => void } {
     void read().then(async () => {
       const request = create(WatchJobsRequestSchema, { jobIds: [BigInt(id)], untilTerminal: true, start: { case: "now", value: {} } });
       // The first sign of life: nothing later is missed, and something between may have been.
-      for await (const _ of broker.changes(request, { signal: stop.signal })) {
+      const signs = broker.changes(request, { signal: stop.signal });
+      while (!(await signs.next()).done) {
         isHeard();
         reload.current();
       }
@@ -258,18 +258,20 @@ function History({ transitions }: { transitions: Transition[] }) {
 }
 
 function Spec({ job }: { job: Job }) {
-  if (!job.spec) return null;
-  const json = toJson(JobSpecSchema, job.spec);
-  const yaml = toYaml(json);
+  const { spec } = job;
+  // A job is read anew with each change; its spec never changes.
+  const forms = useMemo(() => spec && formsOf(spec), [job.id, spec === undefined]);
+  if (!forms) return null;
   return (
     <Section title="Spec" side={(
       <span class="actions">
-        <CopyButton label="Copy as YAML" text={() => yaml} />
-        <CopyButton label="Copy as JSON" text={() => JSON.stringify(json, null, 2)} />
-        <CopyButton label="Copy as CLI" text={() => `muster show -o json ${job.id} | jq .spec >job-${job.id}.json && muster submit job-${job.id}.json`} />
+        <CopyButton label="Copy as YAML" text={() => forms.yaml} />
+        <CopyButton label="Copy as JSON" text={() => forms.json} />
+        <CopyButton label="Copy as CLI" text={() => forms.command} />
+        <CopyButton label="Copy as Python" text={() => forms.python} />
       </span>
     )}>
-      <pre class="spec" tabIndex={0}>{yaml}</pre>
+      <pre class="spec" tabIndex={0}>{forms.yaml}</pre>
     </Section>
   );
 }

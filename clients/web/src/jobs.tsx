@@ -3,73 +3,32 @@
 import { create } from "@bufbuild/protobuf";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { MusterError } from "../client/errors.js";
-import { type Job, JobState, TransitionKind } from "../client/gen/muster/v1/job_pb.js";
-import { JobGrouping, type JobChange, JobsService, WatchJobsRequestSchema } from "../client/gen/muster/v1/jobs_service_pb.js";
+import { type Job, JobState } from "../client/gen/muster/v1/job_pb.js";
+import { WatchJobsRequestSchema } from "../client/gen/muster/v1/jobs_service_pb.js";
 import { hasEnded } from "../client/handle.js";
+import { ArrayRow, expand, RestRow, useCounts, useTasks } from "./arrays.js";
 import { broker, isHeard } from "./broker.js";
 import { type Choice, Changes } from "./changes.js";
+import { FilterBox } from "./filterbox.js";
 import { between, count, plural, words } from "./format.js";
 import { go, Link, type Place, withQuery } from "./router.js";
+import { narrow, Rows } from "./rows.js";
 import { ErrorNote, noteError, State, stateWord, Time, useHeight, useTick, useTitle } from "./ui.js";
+import { ViewBar } from "./views.js";
 
 const ROW_PX = 30;
 // Rows that are drawn above and below those in sight.
 const MARGIN_ROWS = 10;
-const PAGE = 200;
-// The counts are asked for no more often than this while jobs change.
-const COUNT_PAUSE_MS = 5000;
 // Changes are drawn together.
 const DRAW_PAUSE_MS = 150;
+// New jobs of a list with arrays are asked for no more often than this.
+const NEWER_PAUSE_MS = 2000;
 // Times of what runs are drawn anew.
 const TICK_MS = 5000;
 const ORDERS: [string, string][] = [
   ["", "Newest first"], ["id", "Oldest first"], ["priority desc", "Highest priority first"], ["start_time desc", "Last started first"],
   ["end_time desc", "Last ended first"], ["name", "By name"],
 ];
-const EXAMPLES = ["state = RUNNING", "state = FAILED AND end_time > -1d", "user = ada", "label.team = vision"];
-
-/** The rows that the broker has sent, in its order, and where its next page begins. */
-class Rows {
-  jobs: Job[] = [];
-  readonly #at = new Map<bigint, number>();
-  token = "";
-  isWhole = false;
-
-  constructor(readonly filter: string, readonly orderBy: string) {}
-
-  async more(): Promise<void> {
-    const page = await broker.ask(JobsService.method.listJobs, {
-      filter: this.filter, orderBy: this.orderBy || "id desc", pageSize: PAGE, pageToken: this.token,
-    });
-    for (const job of page.jobs) if (!this.#at.has(job.id)) this.#push(job);
-    this.token = page.nextPageToken;
-    this.isWhole = !page.nextPageToken;
-  }
-
-  #push(job: Job): void {
-    this.#at.set(job.id, this.jobs.length);
-    this.jobs.push(job);
-  }
-
-  /** Returns the number of rows that came on top. */
-  take(change: JobChange): number {
-    const { job } = change;
-    if (!job) return 0;
-    const at = this.#at.get(job.id);
-    if (at !== undefined) {
-      const old = this.jobs[at];
-      // The feed leaves out why a queued job waits.
-      if (!job.stateReason && old?.state === job.state) job.stateReason = old.stateReason;
-      this.jobs[at] = job;
-      return 0;
-    }
-    if (this.orderBy || change.transition?.kind !== TransitionKind.SUBMITTED || job.id <= (this.jobs[0]?.id ?? 0n)) return 0;
-    this.jobs.unshift(job);
-    this.#at.clear();
-    this.jobs.forEach((one, number) => this.#at.set(one.id, number));
-    return 1;
-  }
-}
 
 interface ListState {
   rows: Rows;
@@ -79,8 +38,8 @@ interface ListState {
 }
 
 /** The rows of a filter. They follow the feed of changes, which begins before the first page is read, so that nothing is missed. */
-function useRows(filter: string, orderBy: string, shift: (rows: number) => void) {
-  const [state, setState] = useState<ListState>(() => ({ rows: new Rows(filter, orderBy), version: 0, isLoading: true, error: undefined }));
+function useRows(filter: string, orderBy: string, groups: boolean, shift: (rows: number) => void) {
+  const [state, setState] = useState<ListState>(() => ({ rows: new Rows(filter, orderBy, groups), version: 0, isLoading: true, error: undefined }));
   const current = useRef(state.rows);
   const busy = useRef(false);
 
@@ -103,13 +62,41 @@ function useRows(filter: string, orderBy: string, shift: (rows: number) => void)
   };
 
   useEffect(() => {
-    const rows = new Rows(filter, orderBy);
+    const rows = new Rows(filter, orderBy, groups);
     current.current = rows;
     busy.current = false;
     setState({ rows, version: 0, isLoading: true, error: undefined });
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let newer: ReturnType<typeof setTimeout> | undefined;
+    let newerAt = 0;
     let addedRows = 0;
+    const show = (): void => {
+      timer = undefined;
+      draw(rows);
+      shift(addedRows);
+      addedRows = 0;
+    };
+    const catchUp = async (): Promise<void> => {
+      newer = undefined;
+      newerAt = Date.now();
+      // A step of scrolling that is under way would read the list at another place.
+      if (busy.current) {
+        newer = setTimeout(() => void catchUp().catch(noteError), DRAW_PAUSE_MS);
+        return;
+      }
+      busy.current = true;
+      try {
+        addedRows += await rows.catchUp();
+      } finally {
+        busy.current = false;
+      }
+      show();
+    };
+    const seekNewer = (): void => {
+      if (!rows.hasNewer || newer !== undefined || document.visibilityState !== "visible") return;
+      newer = setTimeout(() => void catchUp().catch(noteError), Math.max(newerAt + NEWER_PAUSE_MS - Date.now(), 0));
+    };
     void more(rows).then(async () => {
       const request = create(WatchJobsRequestSchema, { filter, start: { case: "now", value: {} } });
       let isFirst = true;
@@ -117,17 +104,12 @@ function useRows(filter: string, orderBy: string, shift: (rows: number) => void)
         isHeard();
         if (isFirst) {
           isFirst = false;
-          await catchUp(rows);
-          draw(rows);
+          await catchUp();
         }
         if (!change) continue;
         addedRows += rows.take(change);
-        timer ??= setTimeout(() => {
-          timer = undefined;
-          draw(rows);
-          shift(addedRows);
-          addedRows = 0;
-        }, DRAW_PAUSE_MS);
+        seekNewer();
+        timer ??= setTimeout(show, DRAW_PAUSE_MS);
       }
     }).catch((thrown: unknown) => {
       if (!stop.signal.aborted) draw(rows, { error: noteError(thrown) });
@@ -135,45 +117,16 @@ function useRows(filter: string, orderBy: string, shift: (rows: number) => void)
     return () => {
       stop.abort();
       clearTimeout(timer);
+      clearTimeout(newer);
     };
-  }, [filter, orderBy]);
+  }, [filter, orderBy, groups]);
   return { ...state, more: () => void more(current.current) };
-}
-
-/** Takes in what changed between the first page and the beginning of the feed. */
-async function catchUp(rows: Rows): Promise<void> {
-  const page = await broker.ask(JobsService.method.listJobs, { filter: rows.filter, orderBy: rows.orderBy || "id desc", pageSize: PAGE });
-  if (page.jobs.length === 0 && rows.jobs.length === 0) return;
-  const known = new Map(page.jobs.map((job) => [job.id, job]));
-  const fresh = page.jobs.filter((job) => !rows.jobs.some((one) => one.id === job.id));
-  rows.jobs = rows.jobs.map((job) => known.get(job.id) ?? job);
-  if (!rows.orderBy) for (const job of fresh.reverse()) rows.take({ job, transition: { kind: TransitionKind.SUBMITTED } } as JobChange);
-}
-
-/** The jobs of the filter by state; they are counted anew while something changes. */
-function useCounts(filter: string, version: number) {
-  const [counts, setCounts] = useState<{ total: bigint; byState: Map<JobState, bigint>; isOver: boolean } | undefined>();
-  const last = useRef(0);
-  const asked = useRef("");
-  useEffect(() => {
-    const isNew = asked.current !== filter;
-    asked.current = filter;
-    const wait = isNew ? 0 : Math.max(last.current + COUNT_PAUSE_MS - Date.now(), 0);
-    const timer = setTimeout(() => {
-      last.current = Date.now();
-      broker.ask(JobsService.method.countJobs, { filter, groupBy: [JobGrouping.STATE] }).then(
-        (answer) => setCounts({ total: answer.total, byState: new Map(answer.counts.map((one) => [one.state, one.count])), isOver: false }),
-        (thrown: unknown) => setCounts(noteError(thrown).reason === "TOO_MANY_JOBS" ? { total: 0n, byState: new Map(), isOver: true } : undefined),
-      );
-    }, wait);
-    return () => clearTimeout(timer);
-  }, [filter, version]);
-  return counts;
 }
 
 export function JobsView({ place }: { place: Place }) {
   const filter = place.query.get("filter") ?? "";
   const orderBy = place.query.get("order") ?? "";
+  const arrays = place.query.get("arrays") === "apart" ? "apart" : "";
   const [draft, setDraft] = useState(filter);
   const [selected, setSelected] = useState<ReadonlySet<bigint>>(new Set());
   const [choice, setChoice] = useState<Choice | undefined>();
@@ -189,14 +142,16 @@ export function JobsView({ place }: { place: Place }) {
     // The rows that a person looks at stay where they are.
     if (element && added > 0 && element.scrollTop > 0) element.scrollTop += added * ROW_PX;
   };
-  const { rows, version, isLoading, error, more } = useRows(filter, orderBy, shift);
+  const { rows, version, isLoading, error, more } = useRows(filter, orderBy, arrays === "", shift);
+  const open = useTasks(filter, rows.rows, version);
+  const shown = expand(rows.rows, open.tasks);
   const counts = useCounts(filter, version);
 
   useEffect(() => {
     setDraft(filter);
     setSelected(new Set());
     if (scroller.current) scroller.current.scrollTop = 0;
-  }, [filter, orderBy]);
+  }, [filter, orderBy, arrays]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       const target = event.target as HTMLElement;
@@ -221,14 +176,15 @@ export function JobsView({ place }: { place: Place }) {
   }, []);
 
   const first = Math.max(Math.floor(top / ROW_PX) - MARGIN_ROWS, 0);
-  const last = Math.min(Math.ceil((top + height) / ROW_PX) + MARGIN_ROWS, rows.jobs.length);
+  const last = Math.min(Math.ceil((top + height) / ROW_PX) + MARGIN_ROWS, shown.length);
   useEffect(() => {
-    if (last >= rows.jobs.length - MARGIN_ROWS && !rows.isWhole && !error) more();
+    if (last >= shown.length - MARGIN_ROWS && !rows.isWhole && !error) more();
   }, [last, version]);
 
+  const at = (changes: Record<string, string>): string => withQuery("/jobs", { filter, order: orderBy, arrays, ...changes });
   const search = (event: Event): void => {
     event.preventDefault();
-    go(withQuery("/jobs", { filter: draft.trim(), order: orderBy }));
+    go(at({ filter: draft.trim() }));
   };
   const toggle = (id: bigint): void => setSelected((old) => {
     const fresh = new Set(old);
@@ -243,20 +199,22 @@ export function JobsView({ place }: { place: Place }) {
     <main class="jobs">
       <h1 class="unseen">Jobs</h1>
       <form class="filter" role="search" onSubmit={search}>
-        <input ref={input} value={draft} onInput={(event) => setDraft(event.currentTarget.value)} aria-label="Filter" spellcheck={false}
-          autocomplete="off" autocapitalize="off" list="filters" placeholder='Filter: state = RUNNING AND label.team = "vision"' />
-        <datalist id="filters">{EXAMPLES.map((one) => <option key={one} value={one} />)}</datalist>
+        <FilterBox input={input} value={draft} onValue={setDraft} jobs={rows.rows.map((row) => row.job)} />
         <button type="submit">Filter</button>
-        {filter && <Link href={withQuery("/jobs", { order: orderBy })} class="button">Clear</Link>}
-        <select aria-label="Order" value={orderBy} onChange={(event) => go(withQuery("/jobs", { filter, order: event.currentTarget.value }))}>
+        {filter && <Link href={at({ filter: "" })} class="button">Clear</Link>}
+        <select aria-label="Order" value={orderBy} onChange={(event) => go(at({ order: event.currentTarget.value }))}>
           {ORDERS.map(([value, text]) => <option key={value} value={value}>{text}</option>)}
         </select>
+        <select aria-label="Arrays" value={arrays} onChange={(event) => go(at({ arrays: event.currentTarget.value }))}>
+          <option value="">Arrays as one row</option><option value="apart">Each task of arrays</option>
+        </select>
       </form>
+      <ViewBar filter={filter} order={orderBy} />
       <div class="bar">
         <span class="counts" aria-live="polite">
           {counts?.isOver ? "more than 1,000,000 jobs" : counts ? plural(counts.total, "job") : "counting"}
           {counts && [...counts.byState].map(([state, number]) => (
-            <Link key={state} class="count" href={withQuery("/jobs", { filter: narrowed(filter, state), order: orderBy })}>
+            <Link key={state} class="count" href={at({ filter: narrowed(filter, state) })}>
               {count(number)} {words(stateWord(state))}
             </Link>
           ))}
@@ -264,13 +222,13 @@ export function JobsView({ place }: { place: Place }) {
         <span class="actions" role="group" aria-label={ids.length > 0 ? `Change ${plural(ids.length, "selected job")}` : "Change all jobs of the filter"}>
           <span class="quiet">{ids.length > 0 ? `${count(ids.length)} selected:` : "all of the filter:"}</span>
           {(["Cancel", "Hold", "Release", "Rerun"] as const).map((verb) => (
-            <button key={verb} type="button" disabled={rows.jobs.length === 0} onClick={() => act(verb)}>{verb}</button>
+            <button key={verb} type="button" disabled={shown.length === 0} onClick={() => act(verb)}>{verb}</button>
           ))}
           {ids.length > 0 && <button type="button" onClick={() => setSelected(new Set())}>Unselect</button>}
         </span>
       </div>
       <ErrorNote error={error} />
-      <div class="grid" role="table" aria-label="Jobs" aria-rowcount={total === undefined ? -1 : total + 1} ref={scroller} tabIndex={0}
+      <div class="grid" role="table" aria-label="Jobs" aria-rowcount={total === undefined || shown.length !== total ? -1 : total + 1} ref={scroller} tabIndex={0}
         onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
         <div role="rowgroup" class="grid-head">
           <div class="row" role="row" aria-rowindex={1}>
@@ -282,11 +240,18 @@ export function JobsView({ place }: { place: Place }) {
         </div>
         <div class="grid-body" role="rowgroup">
           <div role="presentation" style={{ height: `${first * ROW_PX}px` }} />
-          {rows.jobs.slice(first, last).map((job, number) => (
-            <Row key={String(job.id)} job={job} index={first + number + 2} isSelected={selected.has(job.id)} toggle={toggle} />
-          ))}
-          <div role="presentation" style={{ height: `${(rows.jobs.length - last) * ROW_PX}px` }} />
-          {rows.jobs.length === 0 && !isLoading && !error && (
+          {shown.slice(first, last).map((one, number) => {
+            const index = first + number + 2;
+            if ("rest" in one) return <RestRow key={`rest ${one.rest.first}`} array={one.rest} filter={filter} index={index} />;
+            const { job, array } = one;
+            if (!array) return <JobRow key={String(job.id)} job={job} index={index} isTask={Boolean(one.isTask)} isSelected={selected.has(job.id)} toggle={toggle} />;
+            return (
+              <ArrayRow key={`array ${array.first}`} row={one} array={array} filter={filter} index={index} isOpen={open.tasks.has(array.first)}
+                toggle={() => open.toggle(array)} />
+            );
+          })}
+          <div role="presentation" style={{ height: `${(shown.length - last) * ROW_PX}px` }} />
+          {shown.length === 0 && !isLoading && !error && (
             <div role="row"><p class="empty" role="cell">{filter ? "No job matches this filter." : "There are no jobs yet. Submit one: muster run -- echo hello"}</p></div>
           )}
         </div>
@@ -299,21 +264,22 @@ export function JobsView({ place }: { place: Place }) {
 function narrowed(filter: string, state: JobState): string {
   const word = `state = ${stateWord(state)}`;
   if (!filter || /^state = \w+$/.test(filter)) return word;
-  return filter.includes(word) ? filter : `(${filter}) AND ${word}`;
+  return filter.includes(word) ? filter : narrow(filter, word);
 }
 
-interface RowProps {
+interface JobRowProps {
   job: Job;
   index: number;
+  isTask: boolean;
   isSelected: boolean;
   toggle: (id: bigint) => void;
 }
 
-function Row({ job, index, isSelected, toggle }: RowProps) {
+function JobRow({ job, index, isTask, isSelected, toggle }: JobRowProps) {
   const id = String(job.id);
   const why = job.state === JobState.FAILED ? job.failure?.message : job.stateReason?.message;
   return (
-    <div class={`row${isSelected ? " selected" : ""}`} role="row" aria-rowindex={index}>
+    <div class={`row${isSelected ? " selected" : ""}${isTask ? " task" : ""}`} role="row" aria-rowindex={index}>
       <span role="cell"><input type="checkbox" checked={isSelected} onChange={() => toggle(job.id)} aria-label={`Select job ${id}`} /></span>
       <span role="cell" class="c-job"><Link class="job" href={`/jobs/${id}`}>{id}</Link></span>
       <span role="cell" class="c-name" title={job.name}>{job.name}</span>

@@ -9,8 +9,9 @@ import { go, type Place, withQuery } from "./router.js";
 import { ErrorNote, Scroll, Section, useLoad, useTitle } from "./ui.js";
 
 const DAY_MS = 86_400_000;
-const GROUPS: [string, string, UsageGrouping][] = [
-  ["project", "project", UsageGrouping.PROJECT], ["user", "user", UsageGrouping.USER], ["cluster", "cluster", UsageGrouping.CLUSTER],
+const BY_PROJECT: [string, string, UsageGrouping] = ["project", "project", UsageGrouping.PROJECT];
+const GROUPS: (typeof BY_PROJECT)[] = [
+  BY_PROJECT, ["user", "user", UsageGrouping.USER], ["cluster", "cluster", UsageGrouping.CLUSTER],
 ];
 const SPANS = [7, 30, 90, 365];
 
@@ -26,7 +27,7 @@ export async function allProjects(): Promise<Project[]> {
 
 export function UseView({ place }: { place: Place }) {
   useTitle("Use");
-  const [by, , grouping] = GROUPS.find(([name]) => name === place.query.get("by")) ?? (GROUPS[0] as (typeof GROUPS)[number]);
+  const [by, , grouping] = GROUPS.find(([name]) => name === place.query.get("by")) ?? BY_PROJECT;
   const days = SPANS.find((span) => String(span) === place.query.get("days")) ?? 30;
   const from = (): { startTime: ReturnType<typeof timestampFromMs> } => ({ startTime: timestampFromMs(Date.now() - (days - 1) * DAY_MS) });
   const rows = useLoad(() => broker.ask(UsageService.method.getUsage, { ...from(), groupBy: [grouping] }), [by, days]);

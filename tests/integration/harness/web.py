@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from harness.connect import make_token, port_of
 
 SUPPORT = pathlib.Path(__file__).resolve().parents[2] / "support"
@@ -13,6 +15,8 @@ SUPPORT = pathlib.Path(__file__).resolve().parents[2] / "support"
 PATIENCE_MS = 20_000
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 780}
+LOOKS = {"light": {}, "dark": {"color_scheme": "dark"}, "phone": {"viewport": PHONE}}
+HTTP = "heartbeat_interval: 3s\nhttp:\n  listen: 127.0.0.1:{port}\n"
 
 
 @functools.cache
@@ -91,3 +95,37 @@ class Site:
 
     def open(self, path="/", user="ada", role="SUBMITTER", **options):
         return self.browser.open(self.url + path, self.token(user, role) if role else None, **options)
+
+
+def row(page, job):
+    """The row of a job in the list."""
+    return page.locator(".row", has=page.locator(f"a.job[href='/jobs/{job}']"))
+
+
+def is_in_sight(locator):
+    return locator.evaluate("e => { const r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight; }")
+
+
+def web_fixtures():
+    """Fixtures, which a test file calls chromium, browser, broker and site: a browser, and a broker that serves it its page."""
+    @pytest.fixture(scope="module")
+    def chromium():
+        made = Browser()
+        yield made
+        made.close()
+
+    @pytest.fixture
+    def browser(chromium):
+        """No script of the pages may fail, and none may be stopped by the policy."""
+        yield chromium
+        assert chromium.close_pages() == []
+
+    @pytest.fixture
+    def broker(world):
+        return world.make_broker(config=HTTP.format(port=0)).start()
+
+    @pytest.fixture
+    def site(world, broker, browser):
+        return Site(world, broker, browser)
+
+    return chromium, browser, broker, site
