@@ -10,6 +10,7 @@ from harness import stubs
 stubs.generate()
 
 from harness.daemons import BIN  # noqa: E402  needs the generated stubs
+from harness.python_client import PYTHON_PACKAGES, Installation  # noqa: E402
 from harness.run_as import ADA, BOB, RunAs  # noqa: E402
 from harness.run_as_jobs import processes_of  # noqa: E402
 from harness.slurm import before, start_shared_broker  # noqa: E402
@@ -92,6 +93,14 @@ def agent(request, world, broker):
         if request.node.get_closest_marker(kind):
             return request.getfixturevalue(kind).make_agent(world).start()
     return world.make_agent().start()
+
+
+@pytest.fixture(scope="session")
+def installed():
+    """The Python client with what its tests and examples use; those that ask for it are one group, so that one worker has it."""
+    made = Installation("functions,tao,check,test", *PYTHON_PACKAGES)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="module")

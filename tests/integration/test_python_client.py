@@ -1,93 +1,35 @@
 """The Python client, installed by pip into an empty environment: its own tests, its types, and real jobs."""
 
-import os
-import pathlib
 import shutil
-import subprocess
-import tempfile
 
 import pytest
 
-from harness.daemons import BIN
+from harness.python_client import blocks, checked, environment
 from harness.restarts import lines_of_the_log, seen_across_restarts
-
-REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-# pip fetches a dozen packages.
-INSTALL_TIMEOUT_S = 600
-RUN_TIMEOUT_S = 300
+from harness.stubs import REPOSITORY
 
 # One worker installs it once.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("python_client")]
 
 
-@pytest.fixture(scope="module")
-def installed():
-    """The directory of a copy of the package, beside one of the environment that has it."""
-    root = pathlib.Path(tempfile.mkdtemp(prefix="muster-py-"))
-    package = root / "repository" / "clients" / "python"
-    shutil.copytree(REPOSITORY / "clients" / "python", package,
-                    ignore=shutil.ignore_patterns("v1", "build", "dist", "*.egg-info", "__pycache__", ".*_cache"))
-    (root / "repository" / "proto").symlink_to(REPOSITORY / "proto")
-    checked("/usr/bin/python3", "-m", "venv", root / "venv", timeout=INSTALL_TIMEOUT_S)
-    checked(root / "venv" / "bin" / "pip", "install", "--quiet", f"{package}[functions,check,test]", timeout=INSTALL_TIMEOUT_S)
-    yield root
-    shutil.rmtree(root, ignore_errors=True)
-
-
-def run(*argv, timeout=RUN_TIMEOUT_S, cwd=None, env=None):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MUSTER_", "PYTHONPATH"))}
-    return subprocess.run([str(word) for word in argv], cwd=cwd, env={**environment, **(env or {})}, capture_output=True, text=True,
-                          timeout=timeout, check=False)
-
-
-def checked(*argv, **arguments):
-    result = run(*argv, **arguments)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
-
-
 @pytest.fixture
 def python(installed, world, broker):
     """python(SCRIPT): runs it with the package, for the test's broker, in a directory of its own."""
-
-    def execute(script, *arguments):
-        home = world.path("home")
-        home.mkdir(exist_ok=True)
-        path = world.write("script.py", script)
-        # Jobs of functions run with the python3 of the agent, which is that of the environment's own version.
-        return checked(installed / "venv" / "bin" / "python", path, *arguments, cwd=home, env=environment(world, broker))
-
-    return execute
-
-
-def environment(world, broker):
-    return {"MUSTER_BROKER": broker.address, "HOME": str(world.path("home")), "PATH": f"{BIN}:{os.environ['PATH']}"}
+    del broker
+    # Jobs of functions run with the python3 of the agent, which is that of the environment's own version.
+    return lambda script, *arguments: installed.execute(world, script, *arguments)
 
 
 def test_its_own_tests_pass(installed):
-    package = installed / "repository" / "clients" / "python"
-    output = checked(installed / "venv" / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", cwd=package)
+    output = checked(installed.bin / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", cwd=installed.package)
     assert " passed" in output and "skipped" not in output, output
 
 
 def test_its_types_are_strict(installed):
-    package = installed / "repository" / "clients" / "python"
     # The installed package is checked, with the classes that were made of the protos.
-    site = checked(installed / "venv" / "bin" / "python", "-c", "import muster; print(muster.__path__[0])", cwd=installed).strip()
-    shutil.copytree(site, installed / "typed" / "muster")
-    checked(installed / "venv" / "bin" / "mypy", "--config-file", package / "pyproject.toml", cwd=installed / "typed")
-
-
-def blocks(page):
-    """The Python of a page, in order, one text."""
-    text, found, inside = page.read_text(), [], False
-    for line in text.splitlines():
-        if line.startswith("```"):
-            inside = not inside and line == "```python"
-        elif inside:
-            found.append(line)
-    assert found, page
-    return "\n".join(found) + "\n"
+    site = checked(installed.bin / "python", "-c", "import muster; print(muster.__path__[0])", cwd=installed.root).strip()
+    shutil.copytree(site, installed.root / "typed" / "muster")
+    checked(installed.bin / "mypy", "--config-file", installed.package / "pyproject.toml", cwd=installed.root / "typed")
 
 
 def test_the_example_of_its_readme_runs(python, agent):
@@ -167,7 +109,7 @@ assert states == [step.job_sequence for step in job.events()], states
 assert states == list(range(1, len(states) + 1)), states
 print(job.wait().state)
 """)
-    seen = seen_across_restarts(world, broker, [installed / "venv" / "bin" / "python", script], environment(world, broker))
+    seen = seen_across_restarts(world, broker, [installed.bin / "python", script], environment(world))
     assert seen == [*lines_of_the_log(), "SUCCEEDED"]
 
 
