@@ -5,19 +5,30 @@
 #include "contract/states.h"
 
 namespace muster::core {
+namespace {
+
+void CountEnd(v1::JobState state, Counters* counters) {
+  counters->succeeded += state == v1::JOB_STATE_SUCCEEDED;
+  counters->failed += state == v1::JOB_STATE_FAILED;
+  counters->canceled += state == v1::JOB_STATE_CANCELED;
+}
+
+}  // namespace
 
 bool Core::Impl::Apply(uint64_t id, Job& job, const JobChange& change, v1::Transition transition,
                        Step& step) {
   const Standing before = StandingOf(id, job);
   const bool was_asked_back = job.withdrawn() || job.preempted();
+  const bool had_ended = contract::IsTerminal(job.state());
   if (!job.Apply(change)) {
-    ++illegal_transitions_;
+    ++counted_.illegal_transitions;
     return false;
   }
-  if (change.event == contract::JobEvent::kRetry) ++retries_decided_;
+  if (change.event == contract::JobEvent::kRetry) ++counted_.retries;
   if (change.next_run_unix_micros) retries_.Add(id, *change.next_run_unix_micros);
   if (before.is_queued && !job.is_queued()) retries_.Remove(id);
   if (contract::IsTerminal(job.state())) dependencies_.JobEnded(id, job.state());
+  if (!had_ended) CountEnd(job.state(), &counted_);
   Recount(id, job, before);
   Record(step, id, job, std::move(transition));
   if (was_asked_back && !job.withdrawn() && !job.preempted()) DropWithdrawal(id, job, step);

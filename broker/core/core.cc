@@ -29,13 +29,10 @@ void Core::Impl::Handle(Input input, absl::Time now, Output* out) {
 }
 
 Counters Core::Impl::counters() const {
-  Counters counters;
+  Counters counters = counted_;
   counters.queued = queued_;
   counters.groups = groups_.size();
   for (const auto& [name, cluster] : clusters_by_name_) counters.active_runs += cluster->active;
-  counters.retries = retries_decided_;
-  counters.illegal_transitions = illegal_transitions_;
-  counters.stale_messages = stale_messages_;
   return counters;
 }
 

@@ -287,7 +287,11 @@ struct Counters {
   uint64_t queued = 0;  // held jobs and jobs that wait for their time or other jobs included
   uint64_t groups = 0;  // different requirements of jobs that have not ended
   uint64_t active_runs = 0;
-  uint64_t retries = 0;              // retries decided since the start
+  // ---- counted since the start
+  uint64_t succeeded = 0;  // jobs that ended so
+  uint64_t failed = 0;
+  uint64_t canceled = 0;
+  uint64_t retries = 0;              // retries that were decided
   uint64_t illegal_transitions = 0;  // events that were dropped, see the agent protocol
   uint64_t stale_messages = 0;       // messages from superseded sessions
 };

@@ -52,12 +52,12 @@ void Core::Impl::ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& 
   if (it == cluster->runs.end()) {
     if (ours && event.has_usage() && contract::IsTerminal(event.state()) && !IsUnknownYet(key->job))
       return TakeLateUsage(*cluster, {key->job, key->run}, event, step);
-    ++illegal_transitions_;
+    ++counted_.illegal_transitions;
     return;
   }
   const auto& [id, run] = *it;
   if (!Accepts(*run, event)) {
-    ++illegal_transitions_;
+    ++counted_.illegal_transitions;
     return;
   }
   if (const auto latest = step.moved.find(id); latest != step.moved.end()) {

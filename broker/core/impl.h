@@ -476,9 +476,7 @@ class Core::Impl {
   absl::flat_hash_map<SessionId, Cluster*> sessions_;
   std::vector<std::string> to_show_;  // names of clusters that have changed, or are forgotten
 
-  uint64_t retries_decided_ = 0;
-  uint64_t illegal_transitions_ = 0;
-  uint64_t stale_messages_ = 0;
+  Counters counted_;  // those since the start
 };
 
 // A message carries at most so many run keys, assignments or events; the protocol says so.

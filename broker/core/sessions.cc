@@ -65,7 +65,7 @@ void InChunks(const std::vector<T>& all, F send) {
 Cluster* Core::Impl::CurrentCluster(SessionId session) {
   auto it = sessions_.find(session);
   if (it != sessions_.end()) return it->second;
-  ++stale_messages_;
+  ++counted_.stale_messages;
   return nullptr;
 }
 

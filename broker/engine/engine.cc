@@ -188,6 +188,9 @@ Stats::Totals Engine::totals() const {
   const MutexLock lock(shown_mutex_);
   return {.queued_jobs = shown_.queued,
           .active_runs = shown_.active_runs,
+          .succeeded_jobs = shown_.succeeded,
+          .failed_jobs = shown_.failed,
+          .canceled_jobs = shown_.canceled,
           .retries = shown_.retries,
           .dropped_events = shown_.illegal_transitions,
           .stale_messages = shown_.stale_messages,
@@ -203,6 +206,9 @@ void Engine::ReportStats() {
   const auto most = [&](Inbox::Lane lane) { return marks.most[static_cast<size_t>(lane)]; };
   const Stats stats{.totals = {.queued_jobs = counters.queued,
                                .active_runs = counters.active_runs,
+                               .succeeded_jobs = counters.succeeded,
+                               .failed_jobs = counters.failed,
+                               .canceled_jobs = counters.canceled,
                                .retries = counters.retries,
                                .dropped_events = counters.illegal_transitions,
                                .stale_messages = counters.stale_messages,

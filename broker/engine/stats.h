@@ -13,6 +13,9 @@ struct Stats {
     uint64_t queued_jobs = 0;
     uint64_t active_runs = 0;
     // ---- counted since the start
+    uint64_t succeeded_jobs = 0;  // jobs that ended so
+    uint64_t failed_jobs = 0;
+    uint64_t canceled_jobs = 0;
     uint64_t retries = 0;  // number of times that a job went back to the queue for another run
     uint64_t dropped_events = 0;  // events of agents that were dropped, because the run is not
                                   // active or the state is illegal

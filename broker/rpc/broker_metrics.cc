@@ -51,6 +51,11 @@ void AddTotals(const Stats::Totals& totals, Families* out) {
              static_cast<double>(totals.queued_jobs));
   out->Gauge("muster_runs_active", "Runs that have not ended.",
              static_cast<double>(totals.active_runs));
+  out->Begin(MetricType::Counter, "muster_jobs_ended_total",
+             "Jobs that have ended, by their state.");
+  out->Add(static_cast<double>(totals.succeeded_jobs), {{"state", "SUCCEEDED"}});
+  out->Add(static_cast<double>(totals.failed_jobs), {{"state", "FAILED"}});
+  out->Add(static_cast<double>(totals.canceled_jobs), {{"state", "CANCELED"}});
   out->Counter("muster_retries_total", "Jobs that went back to the queue for another run.",
                static_cast<double>(totals.retries));
   out->Counter("muster_agent_events_dropped_total",

@@ -370,6 +370,20 @@ def test_metrics_are_for_those_who_may_see_all_jobs(world, connect):
         assert answer.status == status
 
 
+def test_metrics_count_the_ends_of_jobs(world, connect, agent):
+    api, viewer = world.api(world.broker), connect(role="VIEWER", user="eve")
+    ended = [api.wait_end(api.submit(argv_spec(*argv))) for argv in (["true"], ["true"], ["false"])]
+    held = api.submit(argv_spec("true"), held=True)
+    api.cancel(held)
+    assert len(ended) == 3
+    for state, count in (("SUCCEEDED", 2), ("FAILED", 1), ("CANCELED", 1)):
+        name = f'muster_jobs_ended_total{{state="{state}"}}'
+        eventually(lambda: gauge(viewer, name) == count, f"{count} jobs are {state}")
+    # A repeat of the end changes nothing.
+    api.cancel(held)
+    assert gauge(viewer, 'muster_jobs_ended_total{state="CANCELED"}') == 1
+
+
 def test_metrics_may_be_opened(world):
     broker = world.make_broker(config=HTTP + "  open_metrics: true\n").start()
     caller = Connect(port_of(broker))
