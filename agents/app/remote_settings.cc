@@ -58,7 +58,7 @@ std::vector<Setting> RemoteSettings(remote::RemoteConfig* config) {
        AbsolutePathInto(&config->token_file)},
       {"muster.ca_file", "file of the CAs that the other broker's certificate comes from [none]",
        AbsolutePathInto(&config->ca_file)},
-      {"muster.project", "project that pays there [the job's own project, by its name]",
+      {"muster.project", "project of the jobs there [the job's own project, by its name]",
        [config](const std::string& value) { return SetProject(config, value); }},
       {.key = "muster.clusters",
        .help = "the only clusters of it that are used, NAME,... [all]",

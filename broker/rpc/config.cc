@@ -134,7 +134,8 @@ std::vector<Setting> TlsSettings(Config* config) {
       {"tls.key", "the key of tls.certificate, in PEM [STATE/ca/server-key.pem]",
        TextInto(&tls.files.key)},
       {"tls.client_ca",
-       "a CA of the site that signs clusters' certificates, in PEM, beside the broker's own [none]",
+       "a CA of the site that signs clusters' certificates, in PEM, in addition to the broker's "
+       "own [none]",
        TextInto(&tls.files.client_ca)},
       {"tls.certificate_life",
        "how long an agent's certificate is good; it is renewed at two thirds of this [1d]",
@@ -152,7 +153,7 @@ std::vector<Setting> AuditSettings(Config* config) {
     return [config, set](const std::string& value) -> absl::Status { return set(*config, value); };
   };
   return {
-      {"audit.retention", "how long records of the audit log are kept; 0s: for ever [400d]",
+      {"audit.retention", "how long records of the audit log are kept; 0s: forever [400d]",
        take(Duration(absl::ZeroDuration(),
                      [](Config& c, absl::Duration d) { c.broker.audit.log.retention = d; }))},
       {"audit.max_bytes", "size of the audit log; the oldest records make room [4Gi]",
@@ -171,8 +172,8 @@ std::vector<Setting> AuditSettings(Config* config) {
 
 Setting LeaseSetting(Config* config) {
   return {"lease_ms",
-          "how long runs may go on without a word from their agent, if their jobs fail over then, "
-          "in ms, up to 1d; at least three heartbeat_intervals [60000]",
+          "how long runs of jobs that fail over may go on while their agent is silent, in ms, "
+          "up to 1d; at least three heartbeat_intervals [60000]",
           [config](const std::string& value) -> absl::Status {
             return Number(kLeastLeaseMs, kMostLeaseMs, 10, [](Config& c, uint64_t n) {
               c.lease = absl::Milliseconds(static_cast<int64_t>(n));

@@ -38,7 +38,7 @@ void AddOrderAndLimit(CLI::App* sub, Invocation* out) {
     out->limit = static_cast<uint64_t>(limit);
   })->default_str("100");
   sub->add_flag("-w,--watch", out->watch,
-                "Go on: on a terminal show the list anew every 2 s, else print jobs that change");
+                "Go on: on a terminal refresh the list every 2 s, else print jobs that change");
 }
 
 // As docker's and Unix's ps, it lists what is at work unless it is asked for more.

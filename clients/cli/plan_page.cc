@@ -58,7 +58,7 @@ void AppendStart(const v1::JobPlan& plan, absl::Time now, Page* page) {
   if (HasFailed(plan)) {
     page->Line("Would not start", "as it is: see the checks");
   } else if (!plan.has_estimated_start_time()) {
-    page->Line("Would start", "at a time that the cluster does not tell");
+    page->Line("Would start", "at an unknown time: the cluster gives no estimate");
   } else if (StartsAtOnce(plan, now)) {
     page->Line("Would start", "at once");
   } else {

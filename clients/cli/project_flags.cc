@@ -121,7 +121,7 @@ void AddProjectVerbs(CLI::App* app, Invocation* out) {
                  "project show vision");
   CLI::App* set = AddProjectVerb(group, out, "set", Verb::kProjectSet,
                                  "Change what a project's jobs may use; each list that is given "
-                                 "takes the place of the old one",
+                                 "replaces the old one",
                                  "project set vision --cluster lab --cluster lab2 --image any");
   AddDescription(set, flags);
   set->add_flag("--restore", flags->restore, "An archived project takes jobs again");

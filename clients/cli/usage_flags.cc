@@ -35,7 +35,7 @@ v1::UsageGrouping ReadGrouping(std::string_view text) {
 void AddUsageVerb(CLI::App* app, Invocation* out) {
   UsageFlags* const flags = &out->usage;
   CLI::App* sub = app->add_subcommand(
-      "usage", "Tell the hours of GPUs and cores that runs have used, by whole days in UTC");
+      "usage", "Show the hours of GPUs and cores that runs have used, by whole days in UTC");
   sub->footer(Footer("usage --by project,user --since 30d --cluster lab"));
   AddText(sub, "--by", "WHAT[,WHAT...]", "Rows: project, user, cluster or day; default: project",
           [flags](const std::string& text) {

@@ -61,8 +61,8 @@ std::string_view WordsOf(v1::StateReasonCode code) {
     case v1::STATE_REASON_CODE_ABOUT_TO_BE_PLACED:
       return "the job fits and is about to be placed";
     case v1::STATE_REASON_CODE_CLUSTER_BUSY:
-      return "the job fits, and others have the room for it; it waits here, and goes where room "
-             "comes free first";
+      return "the job fits, but other jobs have the room; it goes to the cluster that has room "
+             "first";
     case v1::STATE_REASON_CODE_HELD:
       return "held: it starts once it is released";
     case v1::STATE_REASON_CODE_RELEASED:

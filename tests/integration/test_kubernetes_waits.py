@@ -133,7 +133,7 @@ def test_a_plan_says_whether_a_job_would_start_at_once(world, agent, api):
     blocker = api.submit(show_directory(whole_node(gate.script(), nodes=2), world.root))
     api.wait_state(blocker, RUNNING)
     told = world.cli("plan", "--gpus", "1", "--", "true").stdout
-    assert "Would start at a time that the cluster does not tell" in told and "it would wait: " in told
+    assert "Would start at an unknown time: the cluster gives no estimate" in told and "it would wait: " in told
     gate.open()
     api.wait_state(blocker, SUCCEEDED)
 

@@ -196,7 +196,7 @@ int TestOnly(Session& session, const v1::JobSpec& spec) {
     is_good = is_good || problem.empty();
     const std::string when = plan.has_estimated_start_time()
                                  ? " at " + LocalTime(plan.estimated_start_time(), "")
-                                 : std::string(" at a time that the cluster does not tell");
+                                 : std::string(" at an unknown time");
     session.terminal.Err(
         problem.empty()
             ? fmt::format("sbatch: Job to start{} on nodes {} of cluster {}\n", when,

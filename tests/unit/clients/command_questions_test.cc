@@ -191,7 +191,7 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
   EXPECT_EQ(asked.spec().name(), "filed");
   plan->clear_estimated_start_time();
   EXPECT_THAT(Run({"plan", "--", "x"}).out,
-              HasSubstr("Would start at a time that the cluster does not tell"));
+              HasSubstr("Would start at an unknown time: the cluster gives no estimate"));
   plan->add_checks()->set_result(v1::CHECK_RESULT_FAIL);
   const Outcome failed = Run({"plan", "--", "x"});
   EXPECT_EQ(failed.code, 13);
