@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "clients/cli/field_flags.h"
 #include "clients/cli/text.h"
 #include "contract/errors.h"
@@ -66,6 +67,18 @@ std::string Named(const absl::Status& status) {
                      info ? fmt::format(" [{}]", info->reason()) : "");
 }
 
+// The message of a refusal has the advice for the first clusters, as a part of its sentence.
+void ForgetToldAdvice(std::string_view message, v1::StateReason* reason) {
+  const std::string told = absl::AsciiStrToLower(ToAbsl(message));
+  const auto forget = [&told](v1::StateReason* one) {
+    std::string advice = absl::AsciiStrToLower(one->remedy());
+    if (advice.ends_with('.')) advice.pop_back();
+    if (told.find(advice) != std::string::npos) one->clear_remedy();
+  };
+  forget(reason);
+  for (v1::StateReason& cluster : *reason->mutable_clusters()) forget(&cluster);
+}
+
 }  // namespace
 
 std::string ErrorText(const absl::Status& status) {
@@ -86,7 +99,8 @@ std::string ErrorText(const absl::Status& status) {
     AppendLines(Named(status), &out);
   }
   AppendLines(RemedyFor(status), &out);
-  if (const auto reason = contract::GetStateReason(status)) {
+  if (auto reason = contract::GetStateReason(status)) {
+    ForgetToldAdvice(ToStd(status.message()), &*reason);
     AppendLines(reason->remedy(), &out);
     for (const std::string& line : contract::BesidesTheFirst(*reason)) AppendLines(line, &out);
   }

@@ -406,6 +406,25 @@ TEST(ErrorText, OfAJobThatNoClusterCanRunSaysOnceWhatEachLacks) {
                               "muster: and 2 more\n"));
 }
 
+TEST(ErrorText, DoesNotRepeatTheAdviceThatTheMessageHas) {
+  std::vector<v1::StateReason> lacks;
+  for (const char* cluster : {"a", "b"}) {
+    lacks.push_back(contract::MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
+                                         {.cluster = cluster, .pool = "cpu"}));
+  }
+  const v1::StateReason reason = contract::NotPlaced(lacks);
+  absl::Status in_full = contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
+                                         contract::NotPlacedInFull(reason));
+  contract::AttachReason(reason, &in_full);
+  const std::string text = ErrorText(in_full);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  EXPECT_THAT(text, HasSubstr("clusters a tells more"));
+  absl::Status short_one =
+      contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED", "it fits nowhere");
+  contract::AttachReason(reason, &short_one);
+  EXPECT_THAT(ErrorText(short_one), HasSubstr("\nmuster: muster clusters a tells more\n"));
+}
+
 TEST(ErrorText, NamesEachBadFieldAndWhenToTryAgain) {
   contract::FieldErrors errors;
   errors.Add("nodes", "20000 is too large");
