@@ -1,7 +1,6 @@
 #include "agents/app/machine_hosts.h"
 
 #include <fmt/core.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -21,27 +20,10 @@ namespace {
 constexpr uint64_t kMaxCpus = 100'000;
 constexpr uint64_t kMaxGpusOfAType = 1024;  // more than any host has
 
-// Names in their order. ApplyYaml reports a text that is no mapping, in its own words.
-absl::StatusOr<std::vector<std::string>> NamesIn(std::string_view text, std::string_view file) {
-  std::vector<std::string> names;
-  try {
-    const YAML::Node root = YAML::Load(std::string(text));
-    if (!root.IsMap()) return names;
-    for (const auto& entry : root) {
-      if (!entry.first.IsScalar()) return names;
-      const std::string name = entry.first.Scalar();
-      if (!contract::ValidateClusterName(name).ok()) {
-        return InvalidSetting(fmt::format(
-            "{}:{}: \"{}\" is no name of a host; use 1 to 63 of a-z, 0-9 and '-', such as gpu-1",
-            file, entry.first.Mark().line + 1, name));
-      }
-      names.push_back(name);
-    }
-  } catch (const YAML::Exception& error) {
-    return InvalidSetting(
-        fmt::format("{}:{}:{}: {}", file, error.mark.line + 1, error.mark.column + 1, error.msg));
-  }
-  return names;
+absl::Status CheckName(const std::string& name) {
+  if (contract::ValidateClusterName(name).ok()) return absl::OkStatus();
+  return InvalidSetting(fmt::format(
+      "\"{}\" is no name of a host; use 1 to 63 of a-z, 0-9 and '-', such as gpu-1", name));
 }
 
 // "[USER@]HOST[:PORT]"
@@ -118,7 +100,7 @@ absl::StatusOr<machines::GpuCounts> ParseGpuCounts(std::string_view text) {
 absl::StatusOr<std::vector<machines::HostConfig>> ParseMachineHosts(std::string_view text,
                                                                     std::string_view file,
                                                                     const hosts::SshConfig& ssh) {
-  const absl::StatusOr<std::vector<std::string>> names = NamesIn(text, file);
+  const absl::StatusOr<std::vector<std::string>> names = NamesInYaml(text, file, CheckName);
   if (!names.ok()) return names.status();
   if (names->size() > machines::kMaxHosts) {
     return InvalidSetting(fmt::format("{} has {} hosts; one agent has at most {}, so use several",

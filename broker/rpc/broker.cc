@@ -146,6 +146,10 @@ class RunningBroker final : public Broker {
     audit_.calls().set_entrance(&entrance_);
     audit_.Start(access_.get());
     MakeServices();
+    auto notifier = notify::Notifier::Make(options_.notify, MakeUseCases(), options_.job_retention);
+    if (!notifier.ok()) return notifier.status();
+    notifier_ = *std::move(notifier);
+    notifier_->Start();
     return Listen();
   }
 
@@ -180,6 +184,7 @@ class RunningBroker final : public Broker {
     is_stopping_ = true;
     if (listener_) listener_->Stop();
     if (http_) http_->Drain();
+    if (notifier_) notifier_->Stop();
     if (server_) server_->GetHealthCheckService()->SetServingStatus(false);
     streams_.EndAll(contract::ShuttingDown());
     if (engine_) engine_->Stop();
@@ -354,7 +359,8 @@ class RunningBroker final : public Broker {
                           .file_bytes_bound = files_->options().max_total_bytes,
                           .log_bytes = archive_->usage().bytes,
                           .clusters = engine_->clusters(),
-                          .http = http_counts_};
+                          .http = http_counts_,
+                          .webhooks = notifier_->counts()};
     const auto add = [&metrics](std::string_view queue, uint64_t fill, uint64_t bound) {
       metrics.queues.push_back({queue, fill, bound});
     };
@@ -432,6 +438,7 @@ class RunningBroker final : public Broker {
   UserMeter uploads_;
   std::string instance_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<notify::Notifier> notifier_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<http::Server> http_;                      // null: HTTP is not served

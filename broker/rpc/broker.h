@@ -22,6 +22,7 @@
 #include "broker/files/file_store.h"
 #include "broker/http/options.h"
 #include "broker/logs/archive.h"
+#include "broker/notify/notifier.h"
 #include "broker/rpc/users.h"
 #include "broker/secrets/secrets.h"
 #include "broker/store/store.h"
@@ -52,11 +53,12 @@ struct BrokerOptions {
   EntranceRoles roles;
   TlsOptions tls;
   AuditOptions audit;
-  oidc::VerifierOptions people;  // without an issuer there is no identity provider
-  http::HttpOptions http;        // tls_listen needs tls.listen
-  std::string listen;            // in the form of CheckListenAddress; empty: only the socket
-  size_t max_streams = 10'000;   // for agents (two each), watchers and followers of logs together
-  UserBounds user;               // of each one
+  oidc::VerifierOptions people;    // without an issuer there is no identity provider
+  http::HttpOptions http;          // tls_listen needs tls.listen
+  notify::NotifierOptions notify;  // the directory is required for webhooks
+  std::string listen;              // in the form of CheckListenAddress; empty: only the socket
+  size_t max_streams = 10'000;     // for agents (two each), watchers and followers of logs together
+  UserBounds user;                 // of each one
   absl::Duration shutdown_grace =
       absl::Seconds(2);  // given to calls in progress when the broker stops
   // The time that the rest of an ended run's log may take. A follower is told that the log is not

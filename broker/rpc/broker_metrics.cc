@@ -138,6 +138,32 @@ void AddHttp(const http::Counts& counts, Families* out) {
   }
 }
 
+void AddWebhooks(const std::vector<notify::WebhookCounts>& webhooks, Families* out) {
+  struct Row {
+    MetricType type;
+    const char* name;
+    const char* help;
+    uint64_t notify::WebhookCounts::*count;
+  };
+  static constexpr Row kRows[] = {
+      {MetricType::Gauge, "muster_webhook_backlog_changes",
+       "Changes of jobs that the webhook has yet to look at.", &notify::WebhookCounts::backlog},
+      {MetricType::Counter, "muster_webhook_delivered_total", "Events that the receiver took.",
+       &notify::WebhookCounts::delivered},
+      {MetricType::Counter, "muster_webhook_failed_tries_total",
+       "Tries to deliver an event that the receiver did not take.",
+       &notify::WebhookCounts::failed_tries},
+      {MetricType::Counter, "muster_webhook_given_up_total", "Events that the receiver never took.",
+       &notify::WebhookCounts::given_up},
+  };
+  for (const Row& row : kRows) {
+    out->Begin(row.type, row.name, row.help);
+    for (const notify::WebhookCounts& webhook : webhooks) {
+      out->Add(static_cast<double>(webhook.*row.count), {{"webhook", webhook.name}});
+    }
+  }
+}
+
 double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
@@ -171,6 +197,7 @@ std::string MetricsText(const BrokerMetrics& metrics) {
   AddStores(metrics, &families);
   if (metrics.clusters != nullptr) AddClusters(*metrics.clusters, &families);
   if (metrics.http != nullptr) AddHttp(*metrics.http, &families);
+  if (!metrics.webhooks.empty()) AddWebhooks(metrics.webhooks, &families);
   AddProcess(&families);
   return families.Text();
 }

@@ -13,6 +13,7 @@
 #include "broker/engine/gauge.h"
 #include "broker/engine/stats.h"
 #include "broker/http/service.h"
+#include "broker/notify/courier.h"
 
 namespace muster::broker {
 
@@ -28,6 +29,7 @@ struct BrokerMetrics {
   uint64_t log_bytes = 0;
   std::shared_ptr<const core::ClusterViews> clusters;
   const http::Counts* http = nullptr;  // null: HTTP is not served yet
+  std::vector<notify::WebhookCounts> webhooks;
 };
 
 std::string MetricsText(const BrokerMetrics& metrics);

@@ -11,6 +11,7 @@
 #include "broker/auth/role.h"
 #include "broker/rpc/http_settings.h"
 #include "broker/rpc/listen_address.h"
+#include "broker/rpc/notify_settings.h"
 #include "broker/rpc/oidc_settings.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -290,6 +291,7 @@ std::vector<Setting> SettingsOf(Config* config) {
   for (Setting& setting : TlsSettings(config)) settings.push_back(std::move(setting));
   for (Setting& setting : HttpSettings(config)) settings.push_back(std::move(setting));
   for (Setting& setting : OidcSettings(config)) settings.push_back(std::move(setting));
+  for (Setting& setting : NotifySettings(config)) settings.push_back(std::move(setting));
   for (Setting& setting : AuditSettings(config)) settings.push_back(std::move(setting));
   return settings;
 }

@@ -22,6 +22,7 @@ struct Config {
   BrokerOptions broker;                 // all options except socket_path
   std::optional<absl::Duration> lease;  // read by FinishLease; nothing: a minute, or longer
   std::string oidc_ca_file;             // read by FinishOidc
+  std::string webhook_file;             // read by FinishNotify
   logs::Options logs;
   files::Options files;
 };

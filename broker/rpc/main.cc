@@ -22,6 +22,7 @@
 #include "broker/rpc/grpc_log.h"
 #include "broker/rpc/http_settings.h"
 #include "broker/rpc/init_command.h"
+#include "broker/rpc/notify_settings.h"
 #include "broker/rpc/oidc_settings.h"
 #include "broker/rpc/rotate_secrets_key.h"
 #include "broker/store/sqlite/sqlite_store.h"
@@ -100,6 +101,7 @@ absl::StatusOr<std::unique_ptr<Broker>> StartBroker(Config config) {
   config.broker.token_file = config.state_dir + "/tokens.db";
   config.broker.secrets = SecretsOptionsOf(config.state_dir);
   config.broker.project_file = config.state_dir + "/projects.db";
+  config.broker.notify.directory = config.state_dir + "/webhooks";
   config.broker.audit.log.path = AuditFilePath(config);
   config.broker.tls.files.ca_directory = config.state_dir + "/ca";
   config.broker.tls.database = config.state_dir + "/auth.db";
@@ -226,6 +228,7 @@ int Main(int argc, char** argv) {
   if (status.ok()) status = FinishLease(&config);
   if (status.ok()) status = FinishOidc(&config);
   if (status.ok()) status = CheckHttp(config);
+  if (status.ok()) status = FinishNotify(&config);
   config.broker.http.page = http::BuiltAssets();
   config.broker.audit.settings = TextOfGiven(given);
   if (!status.ok()) return Fail(status, kExitUsage);

@@ -141,6 +141,30 @@ absl::Status ApplyYamlFile(const std::string& path, std::string_view program,
   return ApplyYaml(text.str(), path, program, settings);
 }
 
+absl::StatusOr<std::vector<std::string>> NamesInYaml(
+    std::string_view text, std::string_view file,
+    const std::function<absl::Status(const std::string& name)>& check) {
+  std::vector<std::string> names;
+  if (text.size() > kMaxFileBytes) return names;
+  try {
+    const YAML::Node root = YAML::Load(std::string(text));
+    if (!root.IsMap()) return names;
+    for (const auto& entry : root) {
+      if (!entry.first.IsScalar()) return names;
+      const std::string name = entry.first.Scalar();
+      if (const absl::Status status = check(name); !status.ok()) {
+        return Invalid(
+            fmt::format("{}:{}: {}", file, entry.first.Mark().line + 1, ToStd(status.message())));
+      }
+      names.push_back(name);
+    }
+  } catch (const YAML::Exception& error) {
+    return Invalid(
+        fmt::format("{}:{}:{}: {}", file, error.mark.line + 1, error.mark.column + 1, error.msg));
+  }
+  return names;
+}
+
 absl::Status ApplyEnvironment(const std::function<const char*(const char*)>& get,
                               std::string_view program, const std::vector<Setting>& settings) {
   for (const Setting& setting : settings) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace muster {
 
@@ -42,6 +43,12 @@ absl::Status ApplyYaml(std::string_view text, std::string_view file, std::string
 // Does the same for a file, which may be empty. INVALID_ARGUMENT also if it cannot be read.
 absl::Status ApplyYamlFile(const std::string& path, std::string_view program,
                            const std::vector<Setting>& settings);
+// Returns the keys at the top of a YAML text, in their order, for a file whose keys are names.
+// Nothing, if the text is no mapping: ApplyYaml says so in its own words. `check` refuses names.
+// INVALID_ARGUMENT "FILE:LINE: ...".
+absl::StatusOr<std::vector<std::string>> NamesInYaml(
+    std::string_view text, std::string_view file,
+    const std::function<absl::Status(const std::string& name)>& check);
 // Sets what the environment has; `get` as getenv. INVALID_ARGUMENT names the variable.
 absl::Status ApplyEnvironment(const std::function<const char*(const char*)>& get,
                               std::string_view program, const std::vector<Setting>& settings);

@@ -27,6 +27,8 @@ struct Curl {
   decltype(&curl_easy_strerror) words = nullptr;
   decltype(&curl_easy_escape) escape = nullptr;
   decltype(&curl_free) free = nullptr;
+  decltype(&curl_slist_append) append = nullptr;
+  decltype(&curl_slist_free_all) free_list = nullptr;
   bool is_ready = false;
 };
 
@@ -48,7 +50,9 @@ Curl Load() {
                        Find(library, "curl_easy_getinfo", &curl.get) &&
                        Find(library, "curl_easy_strerror", &curl.words) &&
                        Find(library, "curl_easy_escape", &curl.escape) &&
-                       Find(library, "curl_free", &curl.free);
+                       Find(library, "curl_free", &curl.free) &&
+                       Find(library, "curl_slist_append", &curl.append) &&
+                       Find(library, "curl_slist_free_all", &curl.free_list);
   curl.is_ready = has_all && curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
   return curl;
 }
@@ -110,6 +114,20 @@ std::string Form(const Curl& curl, const std::vector<std::pair<std::string, std:
   return text;
 }
 
+using Headers = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
+
+Headers HeadersOf(const Curl& curl, const HttpsRequest& request) {
+  curl_slist* list = nullptr;
+  for (const std::string& line : request.headers) list = curl.append(list, line.c_str());
+  return Headers(list, curl.free_list);
+}
+
+// `body` outlives the exchange.
+void SetBody(const Curl& curl, CURL* handle, const std::string& body) {
+  curl.set(handle, CURLOPT_POSTFIELDSIZE, static_cast<long>(body.size()));
+  curl.set(handle, CURLOPT_POSTFIELDS, body.c_str());
+}
+
 absl::Status ErrorOf(CURLcode code, const std::string& url, std::string_view words) {
   if (code == CURLE_WRITE_ERROR) {
     return absl::UnavailableError(
@@ -168,16 +186,18 @@ absl::StatusOr<HttpsAnswer> Exchange(const HttpsRequest& request) {
     library.set(curl, CURLOPT_XFERINFODATA, &request.is_cancelled);
   }
   const std::string form = request.form ? Form(library, *request.form) : "";
-  if (request.form) {
-    library.set(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(form.size()));
-    library.set(curl, CURLOPT_POSTFIELDS, form.c_str());
-  }
+  if (request.body || request.form) SetBody(library, curl, request.body ? *request.body : form);
+  const Headers headers = HeadersOf(library, request);
+  if (headers != nullptr) library.set(curl, CURLOPT_HTTPHEADER, headers.get());
   const CURLcode code = library.perform(curl);
   if (code != CURLE_OK)
     return ErrorOf(code, request.url, words[0] != '\0' ? words : library.words(code));
   long status = 0;
   library.get(curl, CURLINFO_RESPONSE_CODE, &status);
   answer.status = static_cast<int>(status);
+  curl_off_t pause = 0;
+  library.get(curl, CURLINFO_RETRY_AFTER, &pause);
+  if (pause > 0) answer.retry_after = absl::Seconds(pause);
   return answer;
 }
 

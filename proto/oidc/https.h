@@ -1,4 +1,5 @@
-// One exchange over HTTPS with an identity provider. It waits for the network.
+// One exchange over HTTPS with an identity provider, or with whoever takes notifications. It waits
+// for the network.
 //
 // libcurl is loaded on the first exchange: it brings forty libraries along, and most brokers and
 // most commands need none of it.
@@ -31,6 +32,9 @@ struct HttpsRequest {
   std::string ca{};  // certificates in PEM that vouch for the server; empty: those of the system
   // Sent by POST as a form; none: GET.
   std::optional<std::vector<std::pair<std::string, std::string>>> form{};
+  // Sent by POST as it is, beside `headers`; none: `form` tells.
+  std::optional<std::string> body{};
+  std::vector<std::string> headers{};  // more of them, each "Name: value"
   // Returns whether the answer is no longer wanted; asked about once a second. Empty: it stays
   // wanted.
   std::function<bool()> is_cancelled{};
@@ -40,7 +44,9 @@ struct HttpsAnswer {
   int status = 0;
   std::string body;
   // The time for which the answer may be kept, if the server says so.
-  std::optional<absl::Duration> max_age;
+  std::optional<absl::Duration> max_age{};
+  // The time after which the server wants to be asked again, if it says so.
+  std::optional<absl::Duration> retry_after{};
 };
 
 // INVALID_ARGUMENT: neither https://HOST..., nor http:// to a loopback address, which nobody else

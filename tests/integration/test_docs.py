@@ -10,12 +10,13 @@ import yaml
 
 from harness.canary import set_secret
 from harness.daemons import BIN
+from harness.impostors import make_certificate
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 PROGRAM = {"run", "command", "roles", "setup"}
 # Only the settings of a daemon have these names at the top, or in a section of the same name as one of a job.
-DAEMON = {"kind", "broker", "state_dir", "machines", "logs", "http", "socket_mode", "run_as"}
+DAEMON = {"kind", "broker", "state_dir", "machines", "logs", "http", "socket_mode", "run_as", "notify"}
 # The one section that only a user's configuration has.
 USER = {"sbatch"}
 NO_SUCH_CLUSTER = 13
@@ -46,6 +47,8 @@ def kind_of(text):
         return "fleet"
     if all(isinstance(value, dict) and "ssh" in value for value in content.values()):
         return "hosts"
+    if all(isinstance(value, dict) and "url" in value for value in content.values()):
+        return "webhooks"
     return "task" if "num_nodes" in content else "job"
 
 
@@ -101,6 +104,15 @@ def test_a_trace_is_replayed_over_a_fleet_of_the_pages(world, text):
     done = subprocess.run([BIN / "muster-replay", trace, "--fleet", world.write("fleet.yaml", text), "--json"],
                           capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("text", of_kind("webhooks"))
+def test_a_broker_starts_with_the_webhooks_of_the_pages(world, text):
+    secret = world.write("secret", "0123456789abcdef0123456789abcdef\n")
+    secret.chmod(0o600)
+    ca_file, _ = make_certificate(world.root, "ca")
+    text = re.sub(r"(secret_file: )\S+", rf"\g<1>{secret}", re.sub(r"(ca_file: )\S+", rf"\g<1>{ca_file}", text))
+    world.make_broker("--notify-webhooks", world.write("webhooks.yaml", text)).start()
 
 
 @pytest.mark.parametrize("text", of_kind("settings"))

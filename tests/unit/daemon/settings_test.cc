@@ -106,6 +106,18 @@ TEST_F(SettingsTest, WhatIsNoYamlIsRefusedWithItsPlace) {
   EXPECT_THAT(ErrorOf(std::string(2 << 20, '#')), HasSubstr("2097152 bytes"));
 }
 
+TEST(NamesInYaml, AreTheKeysAtTheTopInTheirOrder) {
+  const auto all = [](const std::string&) { return absl::OkStatus(); };
+  const auto names = NamesInYaml("b: {x: 1}\na:\n", "f.yaml", all);
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_EQ(*names, (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(NamesInYaml("- b\n", "f.yaml", all).value(), std::vector<std::string>());
+  EXPECT_THAT(std::string(NamesInYaml("a: [\n", "f.yaml", all).status().message()),
+              StartsWith("f.yaml:2:"));
+  const auto none = [](const std::string&) { return absl::InvalidArgumentError("no name"); };
+  EXPECT_EQ(NamesInYaml("\nb: 1\n", "f.yaml", none).status().message(), "f.yaml:2: no name");
+}
+
 TEST_F(SettingsTest, TheEnvironmentIsNamedAfterTheKey) {
   const std::map<std::string, std::string> environment = {{"MUSTER_AGENT_MACHINES_CPUS", "16"},
                                                           {"MUSTER_AGENT_OTHER", "x"}};

@@ -1,0 +1,76 @@
+#include "broker/notify/notifier.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "broker/app/principal.h"
+#include "broker/app/watch_jobs.h"
+#include "broker/disk/files.h"
+#include "broker/engine/change_tail.h"
+#include "broker/store/store.h"
+
+namespace muster::notify {
+namespace {
+
+constexpr mode_t kDirectoryMode = 0700;
+
+absl::Status MakeDirectory(const std::string& path) {
+  if (mkdir(path.c_str(), kDirectoryMode) == 0 || errno == EEXIST) return absl::OkStatus();
+  return disk::SystemError(errno, fmt::format("make {}", path));
+}
+
+// The operator who names a webhook sees all jobs, and chooses what the receiver hears of.
+broker::Principal Reader() {
+  return {
+      .user = "muster-broker", .known_by = broker::KnownBy::kNobody, .role = broker::Role::kViewer};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Notifier>> Notifier::Make(const NotifierOptions& options,
+                                                         const broker::Services& services,
+                                                         absl::Duration job_retention) {
+  std::vector<std::unique_ptr<Courier>> couriers;
+  if (!options.webhooks.empty()) {
+    if (absl::Status status = MakeDirectory(options.directory); !status.ok()) return status;
+  }
+  for (const Webhook& webhook : options.webhooks) {
+    const absl::StatusOr<uint64_t> last = services.store->LastSequence();
+    if (!last.ok()) return last.status();
+    auto courier =
+        Courier::Make({.webhook = webhook,
+                       .broker = services.instance,
+                       .cursor_file = fmt::format("{}/{}.cursor", options.directory, webhook.name),
+                       .job_retention = job_retention,
+                       .open_feed =
+                           [services](uint64_t after) {
+                             v1::WatchJobsRequest request;
+                             request.set_after(after);
+                             return broker::WatchJobs(Reader(), services, request);
+                           },
+                       .last_change = [changes = services.changes] { return changes->last(); }},
+                      *last);
+    if (!courier.ok()) return courier.status();
+    couriers.push_back(*std::move(courier));
+  }
+  return std::unique_ptr<Notifier>(new Notifier(std::move(couriers)));
+}
+
+void Notifier::Start() {
+  for (const auto& courier : couriers_) courier->Start();
+}
+
+void Notifier::Stop() {
+  for (const auto& courier : couriers_) courier->RingOut();
+  for (const auto& courier : couriers_) courier->Stop();
+}
+
+std::vector<WebhookCounts> Notifier::counts() const {
+  std::vector<WebhookCounts> counts;
+  for (const auto& courier : couriers_) counts.push_back(courier->counts());
+  return counts;
+}
+
+}  // namespace muster::notify

@@ -1,0 +1,254 @@
+#include "broker/notify/courier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <deque>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "daemon/log.h"
+#include "spdlog/sinks/ostream_sink.h"
+#include "sync/mutex.h"
+#include "tests/unit/notify/changes.h"
+
+namespace muster::notify {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+broker::ChangeBytes BytesOf(const v1::WatchJobsResponse& message) {
+  return std::make_shared<const std::string>(message.SerializeAsString());
+}
+
+// The feed of a broker whose changes are there from the beginning.
+class FakeFeed final : public broker::WatchSource {
+ public:
+  FakeFeed(const std::vector<v1::JobChange>& changes, uint64_t after) : position_(after) {
+    for (const v1::JobChange& change : changes) {
+      if (change.sequence() > after) left_.push_back(change);
+    }
+  }
+  Pulled Next() override {
+    Pulled pulled;
+    if (left_.empty()) return pulled;
+    v1::WatchJobsResponse message;
+    *message.add_changes() = left_.front();
+    position_ = left_.front().sequence();
+    left_.pop_front();
+    pulled.messages.push_back(BytesOf(message));
+    pulled.more = true;
+    return pulled;
+  }
+  std::optional<broker::ChangeBytes> KeepAlive() override {
+    v1::WatchJobsResponse message;
+    message.mutable_heartbeat()->set_sequence(position_);
+    return BytesOf(message);
+  }
+
+ private:
+  std::deque<v1::JobChange> left_;
+  uint64_t position_;
+};
+
+// A receiver that answers by a script, and with 200 when that is at its end.
+class FakeReceiver {
+ public:
+  explicit FakeReceiver(std::vector<int> answers = {}) : answers_(answers.begin(), answers.end()) {}
+
+  oidc::Exchanger exchanger() {
+    return [this](const oidc::HttpsRequest& request) -> absl::StatusOr<oidc::HttpsAnswer> {
+      const MutexLock lock(mutex_);
+      int status = 200;
+      if (!answers_.empty()) {
+        status = answers_.front();
+        answers_.pop_front();
+      }
+      requests_.push_back(request);
+      changed_.notify_all();
+      if (status == 0) return absl::UnavailableError(request.url + ": connection refused");
+      return oidc::HttpsAnswer{.status = status, .body = "", .max_age = {}, .retry_after = {}};
+    };
+  }
+  // Waits for so many requests.
+  std::vector<oidc::HttpsRequest> Await(size_t count) {
+    MutexLock lock(mutex_);
+    while (requests_.size() < count) lock.Wait(changed_);
+    return requests_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<int> answers_ ABSL_GUARDED_BY(mutex_);
+  std::vector<oidc::HttpsRequest> requests_ ABSL_GUARDED_BY(mutex_);
+};
+
+std::string HeaderOf(const oidc::HttpsRequest& request, std::string_view name) {
+  for (const std::string& line : request.headers) {
+    if (line.starts_with(name)) return line.substr(name.size() + 2);
+  }
+  return "";
+}
+
+std::vector<std::string> EventsOf(const std::vector<oidc::HttpsRequest>& requests) {
+  std::vector<std::string> events;
+  for (const auto& request : requests) events.push_back(HeaderOf(request, "Muster-Event-Id"));
+  return events;
+}
+
+class CourierTest : public testing::Test {
+ protected:
+  std::string CursorFile() const {
+    return testing::TempDir() + "/" +
+           testing::UnitTest::GetInstance()->current_test_info()->name() + ".cursor";
+  }
+  void SetUp() override { std::remove(CursorFile().c_str()); }
+
+  absl::StatusOr<std::unique_ptr<Courier>> Make(FakeReceiver* receiver, uint64_t last_stored) {
+    CourierOptions options;
+    options.webhook.name = "ops";
+    options.webhook.url = "https://ops.example.org/TOKEN";
+    options.webhook.secret = "secret";
+    options.broker = "k7m2";
+    options.cursor_file = CursorFile();
+    options.job_retention = absl::Hours(24 * 90);
+    options.open_feed =
+        [this](uint64_t after) -> absl::StatusOr<std::unique_ptr<broker::WatchSource>> {
+      return std::make_unique<FakeFeed>(changes_, after);
+    };
+    options.last_change = [this] { return changes_.back().sequence(); };
+    options.exchange = receiver->exchanger();
+    options.now = [this] { return now_; };
+    return Courier::Make(std::move(options), last_stored);
+  }
+  uint64_t After() const {
+    const auto cursor = ReadCursor(CursorFile());
+    return cursor.ok() && *cursor ? (*cursor)->after : 0;
+  }
+
+  // A minute after the changes.
+  absl::Time now_ = absl::FromUnixSeconds(1'767'323'105);
+  std::vector<v1::JobChange> changes_ = {EndOf(1, 10, v1::JOB_STATE_SUCCEEDED),
+                                         EndOf(2, 11, v1::JOB_STATE_RUNNING),
+                                         EndOf(3, 15, v1::JOB_STATE_FAILED)};
+};
+
+TEST_F(CourierTest, PostsWantedEventsInOrderAndNotesTheirNumbers) {
+  FakeReceiver receiver;
+  ASSERT_TRUE(WriteCursor(CursorFile(), {.after = 9}).ok());
+  auto courier = Make(&receiver, 15);
+  ASSERT_TRUE(courier.ok()) << courier.status();
+  (*courier)->Start();
+  const auto requests = receiver.Await(2);
+  (*courier)->Stop();
+  EXPECT_THAT(EventsOf(requests), ElementsAre("10", "15"));
+  EXPECT_THAT(HeaderOf(requests[0], "Muster-Signature"), HasSubstr(",v1="));
+  EXPECT_EQ(requests[0].url, "https://ops.example.org/TOKEN");
+  EXPECT_EQ((*courier)->counts().failed_tries, 0U);
+}
+
+TEST_F(CourierTest, BeginsBehindTheLastChangeAndWritesThat) {
+  FakeReceiver receiver;
+  ASSERT_TRUE(Make(&receiver, 11).ok());
+  EXPECT_EQ(After(), 11U);
+  // The next broker finds the file, whatever the store has by then.
+  auto courier = Make(&receiver, 15);
+  ASSERT_TRUE(courier.ok()) << courier.status();
+  (*courier)->Start();
+  EXPECT_THAT(EventsOf(receiver.Await(1)), ElementsAre("15"));
+}
+
+TEST_F(CourierTest, GoesOnWithTheSameEventUntilTheReceiverHasIt) {
+  FakeReceiver receiver({503, 0});
+  ASSERT_TRUE(WriteCursor(CursorFile(), {.after = 9}).ok());
+  auto courier = Make(&receiver, 15);
+  ASSERT_TRUE(courier.ok()) << courier.status();
+  (*courier)->Start();
+  const auto requests = receiver.Await(4);
+  EXPECT_THAT(EventsOf(requests), ElementsAre("10", "10", "10", "15"));
+  EXPECT_EQ(requests[0].body, requests[2].body);
+  (*courier)->Stop();
+  EXPECT_EQ((*courier)->counts().failed_tries, 2U);
+  EXPECT_EQ((*courier)->counts().given_up, 0U);
+}
+
+TEST_F(CourierTest, KeepsTheEventThatIsNotConfirmedForTheNextBroker) {
+  FakeReceiver away({200, 503, 503, 503, 503});
+  ASSERT_TRUE(WriteCursor(CursorFile(), {.after = 9}).ok());
+  auto courier = Make(&away, 15);
+  ASSERT_TRUE(courier.ok()) << courier.status();
+  (*courier)->Start();
+  away.Await(2);
+  (*courier)->Stop();
+  EXPECT_EQ(After(), 10U);
+  FakeReceiver back;
+  courier = Make(&back, 15);
+  ASSERT_TRUE(courier.ok()) << courier.status();
+  (*courier)->Start();
+  EXPECT_THAT(EventsOf(back.Await(1)), ElementsAre("15"));
+}
+
+TEST_F(CourierTest, BeginsWithWhatComesNextIfTheDatabaseIsOlderThanItsFile) {
+  FakeReceiver receiver;
+  ASSERT_TRUE(WriteCursor(CursorFile(), {.after = 1000}).ok());
+  ASSERT_TRUE(Make(&receiver, 15).ok());
+  EXPECT_EQ(After(), 15U);
+}
+
+// The log of the process, while the object lives.
+class Log {
+ public:
+  Log() {
+    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
+    auto logger = std::make_shared<spdlog::logger>("test", std::move(sink));
+    logger->set_formatter(std::make_unique<EventFormatter>(/*json=*/false));
+    spdlog::set_default_logger(std::move(logger));
+  }
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  ~Log() { spdlog::set_default_logger(before_); }
+  std::string text() const { return text_.str(); }
+
+ private:
+  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+  std::ostringstream text_;
+};
+
+TEST_F(CourierTest, SaysHowManyChangesWereDeletedBeforeItCameToThem) {
+  FakeReceiver receiver;
+  const absl::Time then = now_ - absl::Hours(24 * 100);
+  ASSERT_TRUE(WriteCursor(CursorFile(), {.after = 3, .time = then}).ok());
+  const Log log;
+  auto courier = Make(&receiver, 15);
+  ASSERT_TRUE(courier.ok()) << courier.status();
+  (*courier)->Start();
+  receiver.Await(2);
+  (*courier)->Stop();
+  EXPECT_THAT(log.text(), HasSubstr("webhook_skips_deleted webhook=ops after=3 next=10 "
+                                    "changes_at_most=6"));
+}
+
+TEST_F(CourierTest, SaysNothingOfNumbersThatNoChangeHas) {
+  FakeReceiver receiver;
+  ASSERT_TRUE(WriteCursor(CursorFile(), {.after = 3, .time = now_ - absl::Hours(24 * 80)}).ok());
+  const Log log;
+  auto courier = Make(&receiver, 15);
+  ASSERT_TRUE(courier.ok()) << courier.status();
+  (*courier)->Start();
+  receiver.Await(2);
+  (*courier)->Stop();
+  EXPECT_EQ(log.text(), "");
+}
+
+TEST_F(CourierTest, RefusesAFileThatIsNoCursor) {
+  FakeReceiver receiver;
+  std::ofstream(CursorFile()) << "later\n";
+  EXPECT_THAT(std::string(Make(&receiver, 15).status().message()), HasSubstr(CursorFile()));
+}
+
+}  // namespace
+}  // namespace muster::notify
