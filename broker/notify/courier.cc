@@ -137,11 +137,29 @@ bool Courier::TakeChange(const v1::JobChange& change) {
   return !is_wanted || Save();
 }
 
+std::optional<std::string> Courier::MakeBody(const v1::JobChange& change) {
+  if (options_.webhook.format != Webhook::Format::kOtlp)
+    return BodyOf(options_.webhook.format, options_.broker, change);
+  rpc::Backoff pauses(kFirstFeedPause, kMaxFeedPause);
+  while (!bell_->is_stopped()) {
+    const absl::StatusOr<History> history = options_.read_history(change.job().id());
+    if (history.ok()) return TraceOf(options_.broker, *history);
+    LogEvent(spdlog::level::warn, "webhook_job_unread",
+             {{"webhook", options_.webhook.name},
+              {"job", Text(change.job().id())},
+              {"error", Words(history.status())}});
+    if (absl::IsNotFound(history.status())) return std::nullopt;
+    bell_->Pause(pauses.Next());
+  }
+  return std::nullopt;
+}
+
 bool Courier::Deliver(const v1::JobChange& change) {
-  const std::string body = BodyOf(options_.webhook.format, options_.broker, change);
+  const std::optional<std::string> body = MakeBody(change);
+  if (!body) return !bell_->is_stopped();
   retries_.Begin(options_.now());
   while (!bell_->is_stopped()) {
-    const Outcome outcome = Post(change.sequence(), body);
+    const Outcome outcome = Post(change.sequence(), *body);
     if (bell_->is_stopped() && outcome.status == 0) return false;
     const Retries::Next next = retries_.After(outcome, options_.now());
     if (next.verdict == Retries::Verdict::kDelivered) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -22,6 +23,7 @@
 #include "broker/notify/bell.h"
 #include "broker/notify/cursor.h"
 #include "broker/notify/retries.h"
+#include "broker/notify/trace.h"
 #include "broker/notify/webhook.h"
 #include "oidc/discovery.h"
 
@@ -48,6 +50,8 @@ struct CourierOptions {
   // Opens the feed behind a change.
   std::function<absl::StatusOr<std::unique_ptr<broker::WatchSource>>(uint64_t after)> open_feed;
   std::function<uint64_t()> last_change;  // the sequence of the latest one
+  // Reads a job with its runs and steps; needed for the format kOtlp alone.
+  std::function<absl::StatusOr<History>(uint64_t job)> read_history;
   oidc::Exchanger exchange = oidc::Exchange;
   std::function<absl::Time()> now = absl::Now;
 };
@@ -80,6 +84,8 @@ class Courier {
   bool TakeChange(const v1::JobChange& change);
   // Goes on until the receiver has the event or it is given up. False: the bell has stopped first.
   bool Deliver(const v1::JobChange& change);
+  // Goes on until the body can be made. Nothing: the job was deleted, or the bell has stopped.
+  std::optional<std::string> MakeBody(const v1::JobChange& change);
   Outcome Post(uint64_t event, const std::string& body);
   void NoteFailure(const Outcome& outcome, const std::string& words);
   void NoteSuccess();

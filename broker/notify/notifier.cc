@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <utility>
 
+#include "broker/app/get_job.h"
+#include "broker/app/list_transitions.h"
 #include "broker/app/principal.h"
 #include "broker/app/watch_jobs.h"
 #include "broker/disk/files.h"
@@ -27,6 +30,23 @@ broker::Principal Reader() {
       .user = "muster-broker", .known_by = broker::KnownBy::kNobody, .role = broker::Role::kViewer};
 }
 
+// A trace has at most this many steps, one page of them; more are counted.
+constexpr int kMaxSteps = 1000;
+
+absl::StatusOr<History> ReadHistory(const broker::Services& services, uint64_t id) {
+  v1::GetJobRequest job;
+  job.set_job_id(id);
+  auto found = broker::GetJob(Reader(), services, job);
+  if (!found.ok()) return found.status();
+  v1::ListTransitionsRequest steps;
+  steps.set_job_id(id);
+  steps.set_page_size(kMaxSteps);
+  const auto listed = broker::ListTransitions(Reader(), services, steps);
+  if (!listed.ok()) return listed.status();
+  return History{std::move(*found->mutable_job()),
+                 {listed->transitions().begin(), listed->transitions().end()}};
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Notifier>> Notifier::Make(const NotifierOptions& options,
@@ -39,19 +59,20 @@ absl::StatusOr<std::unique_ptr<Notifier>> Notifier::Make(const NotifierOptions& 
   for (const Webhook& webhook : options.webhooks) {
     const absl::StatusOr<uint64_t> last = services.store->LastSequence();
     if (!last.ok()) return last.status();
-    auto courier =
-        Courier::Make({.webhook = webhook,
-                       .broker = services.instance,
-                       .cursor_file = fmt::format("{}/{}.cursor", options.directory, webhook.name),
-                       .job_retention = job_retention,
-                       .open_feed =
-                           [services](uint64_t after) {
-                             v1::WatchJobsRequest request;
-                             request.set_after(after);
-                             return broker::WatchJobs(Reader(), services, request);
-                           },
-                       .last_change = [changes = services.changes] { return changes->last(); }},
-                      *last);
+    auto courier = Courier::Make(
+        {.webhook = webhook,
+         .broker = services.instance,
+         .cursor_file = fmt::format("{}/{}.cursor", options.directory, webhook.name),
+         .job_retention = job_retention,
+         .open_feed =
+             [services](uint64_t after) {
+               v1::WatchJobsRequest request;
+               request.set_after(after);
+               return broker::WatchJobs(Reader(), services, request);
+             },
+         .last_change = [changes = services.changes] { return changes->last(); },
+         .read_history = [services](uint64_t job) { return ReadHistory(services, job); }},
+        *last);
     if (!courier.ok()) return courier.status();
     couriers.push_back(*std::move(courier));
   }

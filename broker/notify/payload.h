@@ -14,7 +14,8 @@ namespace muster::notify {
 // project ml FAILED on lab: rank 1 exited with code 3. Read its log ...".
 std::string SentenceOf(const v1::JobChange& change);
 
-// Returns the JSON that a webhook of this format posts for a change with a transition. `broker` is
+// Returns the JSON that a webhook of the formats kMuster and kSlack posts for a change with a
+// transition. `broker` is
 // the broker's instance, because each broker has numbers of its own.
 std::string BodyOf(Webhook::Format format, std::string_view broker, const v1::JobChange& change);
 

@@ -19,14 +19,15 @@ struct Webhook {
   enum class Format : uint8_t {
     kMuster,  // the job and the step, signed
     kSlack,   // {"text": ...}
+    kOtlp,    // a trace of the job, for OpenTelemetry, at its end
   };
 
-  std::string name;
-  std::string url;  // may be a secret by itself: no message and no line of the log has it
-  std::string ca;   // certificates in PEM that vouch for the receiver; empty: those of the system
-  std::string secret;   // signs what is sent; empty: nothing is signed
-  std::string project;  // the jobs of this one; empty: of all
-  contract::Filter filter;
+  std::string name{};
+  std::string url{};  // may be a secret by itself: no message and no line of the log has it
+  std::string ca{};   // certificates in PEM that vouch for the receiver; empty: those of the system
+  std::string secret{};   // signs what is sent; empty: nothing is signed
+  std::string project{};  // the jobs of this one; empty: of all
+  contract::Filter filter{};
   std::vector<v1::JobState> states{v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED,
                                    v1::JOB_STATE_CANCELED};
   Format format = Format::kMuster;

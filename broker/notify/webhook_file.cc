@@ -85,10 +85,16 @@ absl::Status SetStates(const std::string& value, Webhook* webhook) {
 }
 
 absl::Status SetFormat(const std::string& value, Webhook* webhook) {
-  if (value != "muster" && value != "slack")
-    return Bad(fmt::format("{} is no format; use muster or slack", contract::Quoted(value)));
-  webhook->format = value == "slack" ? Webhook::Format::kSlack : Webhook::Format::kMuster;
-  return absl::OkStatus();
+  constexpr std::pair<std::string_view, Webhook::Format> kFormats[] = {
+      {"muster", Webhook::Format::kMuster},
+      {"slack", Webhook::Format::kSlack},
+      {"otlp", Webhook::Format::kOtlp}};
+  for (const auto& [name, format] : kFormats) {
+    if (value != name) continue;
+    webhook->format = format;
+    return absl::OkStatus();
+  }
+  return Bad(fmt::format("{} is no format; use muster, slack or otlp", contract::Quoted(value)));
 }
 
 std::vector<Setting> SettingsOf(Entry* entry) {
@@ -121,6 +127,12 @@ absl::Status Complete(Entry* entry) {
     return wrong("secret_file",
                  Bad("it is missing, so that no receiver could tell who calls; name a file with a "
                      "key, made by `openssl rand -hex 32`, mode 0600"));
+  }
+  if (webhook.format == Webhook::Format::kOtlp &&
+      !std::all_of(webhook.states.begin(), webhook.states.end(),
+                   [](v1::JobState state) { return contract::IsTerminal(state); })) {
+    return wrong("states", Bad("RUNNING does not go with the format otlp: a trace is made at the "
+                               "job's end; leave it out"));
   }
   if (!entry->secret_file.empty()) {
     absl::StatusOr<std::string> secret = ReadSecret(entry->secret_file);

@@ -44,9 +44,9 @@ struct HttpsAnswer {
   int status = 0;
   std::string body;
   // The time for which the answer may be kept, if the server says so.
-  std::optional<absl::Duration> max_age;
+  std::optional<absl::Duration> max_age{};
   // The time after which the server wants to be asked again, if it says so.
-  std::optional<absl::Duration> retry_after;
+  std::optional<absl::Duration> retry_after{};
 };
 
 // INVALID_ARGUMENT: neither https://HOST..., nor http:// to a loopback address, which nobody else

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 import yaml
-from muster.v1 import jobs_service_pb2
+from muster.v1 import job_pb2, jobs_service_pb2
 
 from harness.api import CALL_TIMEOUT_S, argv_spec, script_spec
 from harness.connect import Connect, port_of
@@ -218,6 +218,40 @@ def test_slack_gets_a_text_that_no_user_can_make_a_command_of(world):
         assert list(body) == ["text"]
         assert body["text"].startswith(f"Job {job} (a &amp; &lt;b&gt;) of ")
         assert "FAILED on box: " in body["text"] and "Muster-Signature" not in receiver.taken[0][0]
+
+
+def attributes_of(thing):
+    return {entry["key"]: next(iter(entry["value"].values())) for entry in thing["attributes"]}
+
+
+def test_a_collector_gets_one_trace_of_each_job_at_its_end(world):
+    with receiving() as (collector, url):
+        broker, api = start(world, traces={"url": url, "format": "otlp"})
+        jobs = [api.submit(argv_spec("true", name="good")), api.submit(script_spec("exit 3", labels={"team": "vision"}))]
+        eventually(lambda: len(collector.taken) == 2, "both traces arrive", alive=broker.check_alive)
+        traces = {}
+        for body in collector.bodies():
+            (resource,) = body["resourceSpans"]
+            assert attributes_of(resource["resource"])["service.name"] == "muster"
+            (scope,) = resource["scopeSpans"]
+            traces[int(attributes_of(scope["spans"][0])["muster.job.id"])] = scope["spans"]
+        assert sorted(traces) == jobs
+        for job, spans in traces.items():
+            assert [span["name"] for span in spans] == ["job", "waiting", "run"]
+            root, waiting, run = spans
+            assert root["startTimeUnixNano"] == waiting["startTimeUnixNano"] <= waiting["endTimeUnixNano"]
+            assert waiting["endTimeUnixNano"] == run["startTimeUnixNano"]
+            steps = api.transitions(job)
+            assert sum(len(span.get("events", [])) for span in spans) == len(steps)
+            wanted = [job_pb2.RunState.Name(step.run_state).removeprefix("RUN_STATE_") for step in steps if step.run]
+            assert [event["name"] for event in run["events"]] == wanted
+            assert [attributes_of(event).get("muster.evidence.detail", "") for event in run["events"]] == [
+                step.evidence.detail for step in steps if step.run]
+        good, bad = traces[jobs[0]], traces[jobs[1]]
+        assert good[0]["status"] == {"code": 1} and attributes_of(good[0])["muster.job.name"] == "good"
+        assert bad[0]["status"] == {"code": 2, "message": api.get(jobs[1]).failure.message}
+        assert attributes_of(bad[0])["muster.label.team"] == "vision" and attributes_of(bad[2])["muster.exit.code"] == "3"
+        assert good[0]["traceId"] != bad[0]["traceId"]
 
 
 def test_an_operator_has_events_sent_again_by_the_webhooks_file(world):

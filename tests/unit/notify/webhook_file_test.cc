@@ -61,8 +61,10 @@ TEST(WebhookFile, NamesTheWebhookTheFieldAndTheRemedyOfABadOne) {
   EXPECT_THAT(ErrorOf("ops: {url: 'https://a.example.org'}\n"),
               HasSubstr("ops.secret_file: it is missing"));
   EXPECT_THAT(ErrorOf(With("  urls: x\n")), HasSubstr("did you mean \"ops.url\""));
-  EXPECT_THAT(ErrorOf(With("  format: teams\n")), HasSubstr("use muster or slack"));
+  EXPECT_THAT(ErrorOf(With("  format: teams\n")), HasSubstr("use muster, slack or otlp"));
   EXPECT_THAT(ErrorOf(With("  states: [QUEUED]\n")), HasSubstr("hooks.yaml:4:11: ops.states: "));
+  EXPECT_THAT(ErrorOf(With("  format: otlp\n  states: [FAILED, RUNNING]\n")),
+              HasSubstr("ops.states: RUNNING does not go with the format otlp"));
   EXPECT_THAT(ErrorOf(With("  states: []\n")), HasSubstr("at least one state"));
   EXPECT_THAT(ErrorOf(With("  filter: colour = red\n")), HasSubstr("ops.filter: "));
   EXPECT_THAT(ErrorOf(With("  filter: user = ada NOT end_time > -1d\n")),
