@@ -208,7 +208,7 @@ Refusal Connection::TooLarge() const {
 void Connection::OnHead() {
   const Head& head = parser_->head();
   std::variant<Route, Refusal> decided =
-      RouteOf(head, service_.methods, service_.cors, service_.page);
+      RouteOf(head, service_.methods, service_.cors, service_.page.assets);
   if (auto* refusal = std::get_if<Refusal>(&decided)) {
     refusal_ = std::move(*refusal);
   } else {
@@ -319,7 +319,7 @@ void Connection::AnswerMetrics() {
 }
 
 void Connection::AnswerPage() {
-  const AssetAnswer answer = AnswerOf(*route_->asset, parser_->head());
+  const AssetAnswer answer = AnswerOf(*route_->asset, parser_->head(), service_.page.headers);
   Answer(answer.http_status, answer.content_type, answer.headers, answer.body, answer.cache);
 }
 

@@ -2,7 +2,6 @@
 #ifndef MUSTER_BROKER_HTTP_OPTIONS_H_
 #define MUSTER_BROKER_HTTP_OPTIONS_H_
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -26,8 +25,8 @@ struct HttpOptions {
   std::vector<std::string> allowed_hosts;
   // /metrics answers callers without a token, too.
   bool open_metrics = false;
-  // The web page; empty: none is served.
-  std::span<const Asset> page = {};
+  // The web page; without files none is served.
+  Page page = {};
 };
 
 }  // namespace muster::http

@@ -16,12 +16,12 @@ namespace muster::http {
 namespace {
 
 // The first words of the addresses that clients/web/src/main.tsx knows.
-constexpr std::array<std::string_view, 4> kViews{"jobs", "clusters", "use", "admin"};
+constexpr std::array<std::string_view, 5> kViews{"jobs", "clusters", "use", "admin", "login"};
 
 // The policy allows only the broker's own files, and no frame around them. So a name or a log that
 // got into the page as HTML could load and run nothing.
 constexpr std::string_view kPageHeaders =
-    "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'none'; "
+    "Content-Security-Policy: default-src 'self'; {}base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; object-src 'none'\r\n"
     "Cross-Origin-Opener-Policy: same-origin\r\n"
     "Referrer-Policy: no-referrer\r\n";
@@ -29,6 +29,19 @@ constexpr std::string_view kPageHeaders =
 constexpr std::string_view kForGood = "public, max-age=31536000, immutable";
 // The browser asks each time, and the answer says that nothing has changed.
 constexpr std::string_view kAskFirst = "no-cache";
+
+// Empty if it has none that a policy can name: another character would end the directive.
+std::string OriginOf(std::string_view url) {
+  const size_t scheme = url.find("://");
+  if (scheme == url.npos) return "";
+  const std::string_view origin = url.substr(0, url.find('/', scheme + 3));
+  const bool is_plain = absl::c_all_of(origin.substr(scheme + 3), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == ':' ||
+           c == '[' || c == ']';
+  });
+  const bool is_web = origin.starts_with("https://") || origin.starts_with("http://");
+  return is_web && is_plain ? std::string(origin) : "";
+}
 
 bool IsView(std::string_view path) {
   if (!path.starts_with('/')) return false;
@@ -71,12 +84,21 @@ const Asset* FindAsset(std::span<const Asset> assets, std::string_view path) {
   return IsView(path) ? &assets.front() : nullptr;
 }
 
-AssetAnswer AnswerOf(const Asset& asset, const Head& head) {
+Page PageFor(std::span<const Asset> assets, const std::vector<std::string>& issuers) {
+  std::string connect;
+  for (const std::string& issuer : issuers) {
+    if (const std::string origin = OriginOf(issuer); !origin.empty()) connect += " " + origin;
+  }
+  if (!connect.empty()) connect = fmt::format("connect-src 'self'{}; ", connect);
+  return {.assets = assets, .headers = fmt::format(kPageHeaders, connect)};
+}
+
+AssetAnswer AnswerOf(const Asset& asset, const Head& head, std::string_view page_headers) {
   const bool is_page = asset.path == "/";
   AssetAnswer answer{.content_type = asset.content_type,
                      .cache = is_page ? kAskFirst : kForGood,
                      .headers = fmt::format("{}ETag: {}\r\nVary: Accept-Encoding\r\n",
-                                            is_page ? kPageHeaders : "", asset.etag)};
+                                            is_page ? page_headers : "", asset.etag)};
   if (HasTag(head.if_none_match, asset.etag)) {
     answer.http_status = 304;
     answer.content_type = "";

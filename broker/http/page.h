@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "broker/http/request.h"
 
@@ -25,6 +26,15 @@ struct Asset {
 // (MUSTER_WEB=OFF). The page itself is the first.
 std::span<const Asset> BuiltAssets();
 
+struct Page {
+  std::span<const Asset> assets = {};
+  std::string headers = {};  // lines of the head of the page itself: its policy
+};
+
+// The page that was built. Beside the broker, its scripts may call the origins of these identity
+// providers, at which people log in.
+Page PageFor(std::span<const Asset> assets, const std::vector<std::string>& issuers);
+
 // Returns null if there is no such file. Each address of the page (/jobs/42) returns the page
 // itself.
 const Asset* FindAsset(std::span<const Asset> assets, std::string_view path);
@@ -37,7 +47,8 @@ struct AssetAnswer {
   std::string_view body = {};
 };
 
-AssetAnswer AnswerOf(const Asset& asset, const Head& head);
+// `page_headers` are those of Page.
+AssetAnswer AnswerOf(const Asset& asset, const Head& head, std::string_view page_headers);
 
 }  // namespace muster::http
 

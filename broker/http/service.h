@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,7 +60,7 @@ struct Service {
   Hosts hosts;
   Calls calls;
   Hooks hooks;
-  std::span<const Asset> page;
+  Page page;
   Counts counts = {};
 };
 

@@ -229,7 +229,7 @@ int Main(int argc, char** argv) {
   if (status.ok()) status = FinishOidc(&config);
   if (status.ok()) status = CheckHttp(config);
   if (status.ok()) status = FinishNotify(&config);
-  config.broker.http.page = http::BuiltAssets();
+  config.broker.http.page = http::PageFor(http::BuiltAssets(), {config.broker.people.jwt.issuer});
   config.broker.audit.settings = TextOfGiven(given);
   if (!status.ok()) return Fail(status, kExitUsage);
   if (config.state_dir.empty()) {

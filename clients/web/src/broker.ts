@@ -22,12 +22,51 @@ export function setToken(text: string): void {
   else sessionStorage.removeItem(TOKEN_KEY);
 }
 
+/** Forgets the token and all that belongs to it. */
+export function forget(): void {
+  token = "";
+  for (const name of Object.keys(sessionStorage)) if (name.startsWith("muster.")) sessionStorage.removeItem(name);
+}
+
+let renew: () => Promise<boolean> = () => Promise.resolve(false);
+/** Sets what is tried when the broker does not accept the token any more: true says that there is another one. */
+export const onTokenEnd = (attempt: typeof renew): void => {
+  renew = attempt;
+};
+
+/** Makes a stream, and once more with another token where its own has ended. */
+async function* renewed<T>(stream: () => AsyncGenerator<T>): AsyncGenerator<T> {
+  for (let isSecond = false; ; isSecond = true) {
+    const used = token;
+    try {
+      for await (const item of stream()) {
+        isSecond = false;
+        yield item;
+      }
+      return;
+    } catch (thrown) {
+      if (!isLoginError(asError(thrown)) || isSecond || (used === token && !(await renew()))) throw thrown;
+    }
+  }
+}
+
 class Broker extends Client {
   /** Any call of the API. */
   ask<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>, request: MessageInitShape<I>, timeoutMs?: number,
   ): Promise<MessageShape<O>> {
-    return call(this.session, method, request, timeoutMs);
+    return this.call(method, request, timeoutMs);
+  }
+
+  protected override async call<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>, request: MessageInitShape<I>, timeoutMs?: number,
+  ): Promise<MessageShape<O>> {
+    try {
+      return await call(this.session, method, request, timeoutMs);
+    } catch (thrown) {
+      if (!isLoginError(asError(thrown)) || !(await renew())) throw thrown;
+      return call(this.session, method, request, timeoutMs);
+    }
   }
 
   /** A call that a cluster's agent answers. */
@@ -37,11 +76,12 @@ class Broker extends Client {
 
   /** The changes, and undefined for each sign of life: the first says that no later change will be missed. */
   changes(request: WatchJobsRequest, limits: Limits): AsyncGenerator<JobChange | undefined> {
-    return follow(this.session, new WatchPlace(request), limits);
+    const place = new WatchPlace(request);
+    return renewed(() => follow(this.session, place, limits));
   }
 
   pieces(place: LogPlace, limits: Limits): AsyncGenerator<LogPiece> {
-    return follow(this.session, place, limits);
+    return renewed(() => follow(this.session, place, limits));
   }
 }
 

@@ -4,52 +4,21 @@ import "./style.css";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { MusterError } from "../client/errors.js";
-import { AccessRole, CredentialKind, type WhoAmIResponse } from "../client/gen/muster/v1/identity_service_pb.js";
+import { AccessRole, type WhoAmIResponse } from "../client/gen/muster/v1/identity_service_pb.js";
 import { AdminView } from "./admin.js";
-import { asError, broker, hasToken, onConnection, setToken } from "./broker.js";
+import { asError, broker, forget, hasToken, onConnection } from "./broker.js";
 import { ClustersView, ClusterView } from "./clusters.js";
 import { words } from "./format.js";
 import { JobView } from "./job.js";
 import { JobsView } from "./jobs.js";
 import { LogView } from "./log.js";
+import { Login } from "./login.js";
+import { goOn, logOut } from "./oidc.js";
 import { go, Link, type Place, usePlace } from "./router.js";
-import { ErrorNote, onRefused, useTitle } from "./ui.js";
+import { ErrorNote, onRefused } from "./ui.js";
 import { UseView } from "./use.js";
 
 const VIEWS: [string, string][] = [["jobs", "Jobs"], ["clusters", "Clusters"], ["use", "Use"], ["admin", "Admin"]];
-
-function Login({ why, done }: { why: string; done: (me: WhoAmIResponse) => void }) {
-  const [text, setText] = useState("");
-  const [error, setError] = useState<MusterError | undefined>();
-  useTitle("Log in");
-  const submit = (event: Event): void => {
-    event.preventDefault();
-    setToken(text.trim());
-    setError(undefined);
-    broker.whoAmI().then((me) => {
-      if (me.credential !== CredentialKind.NONE) return done(me);
-      setToken("");
-      return setError(asError("the broker takes this caller for nobody; a token says who you are"));
-    }, (thrown: unknown) => {
-      setToken("");
-      setError(asError(thrown));
-    });
-  };
-  return (
-    <main class="login">
-      <h1>Muster</h1>
-      <form onSubmit={submit}>
-        <label>Token <input type="password" required autocomplete="off" value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
-        <button type="submit" class="primary">Log in</button>
-      </form>
-      {why && !error && <p class="quiet" role="status">{why}</p>}
-      <ErrorNote error={error} />
-      <p class="quiet">Make a token on the broker's host, or wherever you are logged in:</p>
-      <pre>muster token create web</pre>
-      <p class="quiet">This tab keeps it until it is closed.</p>
-    </main>
-  );
-}
 
 function View({ place, me }: { place: Place; me: WhoAmIResponse }) {
   const [first, second, third] = place.path;
@@ -81,24 +50,22 @@ function Page() {
       setOut(true);
     });
     if (hasToken()) {
+      goOn();
       broker.whoAmI().then(setMe, (thrown: unknown) => {
         const refused = asError(thrown);
         if (refused.code !== "UNAUTHENTICATED") return setError(refused);
-        setToken("");
+        forget();
         setWhy(refused.message);
         return setOut(true);
       });
     }
   }, []);
   useEffect(() => {
-    if (place.path.length === 0) go("/jobs", true);
-  }, [place]);
+    if (!isOut && (place.path.length === 0 || place.path[0] === "login")) go("/jobs", true);
+  }, [place, isOut]);
 
   if (isOut) return <Login why={why} done={(known) => { setMe(known); setOut(false); setWhy(""); }} />;
-  const logOut = (): void => {
-    setToken("");
-    location.assign("/");
-  };
+  const leave = (): void => void logOut().then(() => location.assign("/"));
   return (
     <>
       <header>
@@ -109,7 +76,7 @@ function Page() {
         <span class="me">
           {!isConnected && <span class="mark bad" role="status">No connection, trying again</span>}
           {me && <span title={words(AccessRole[me.role] ?? "")}>{me.user} <span class="quiet">{words(AccessRole[me.role] ?? "")}</span></span>}
-          <button type="button" onClick={logOut}>Log out</button>
+          <button type="button" onClick={leave}>Log out</button>
         </span>
       </header>
       <ErrorNote error={error} />

@@ -4,7 +4,7 @@ import type { ComponentChildren, RefObject } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { MusterError } from "../client/errors.js";
 import { JobState } from "../client/gen/muster/v1/job_pb.js";
-import { asError, isHeard, isLoginError, setToken } from "./broker.js";
+import { asError, forget, isHeard, isLoginError } from "./broker.js";
 import { fullTime, time, words } from "./format.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
@@ -18,7 +18,7 @@ export const onRefused = (ask: (why: string) => void): void => {
 export function noteError(thrown: unknown): MusterError {
   const error = asError(thrown);
   if (isLoginError(error)) {
-    setToken("");
+    forget();
     askForLogin?.(error.message);
   }
   return error;

@@ -20,11 +20,14 @@ import Provider from 'oidc-provider';
 // Standard output is for answers alone.
 console.info = console.warn = console.log = console.error;
 
-const settings = { idTokenSeconds: 300, deviceCodeSeconds: 300, emailVerified: true, groups: [], keysMaxAge: null };
+const settings = { idTokenSeconds: 300, deviceCodeSeconds: 300, emailVerified: true, groups: [], keysMaxAge: null, allowsPages: true };
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code';
-const client = (id, algorithm, grants = [DEVICE, 'refresh_token']) => ({
+const CODE = 'authorization_code';
+// The page of a broker may be at any port of this machine, as the programs of a native client may.
+const client = (id, algorithm, grants = [DEVICE, CODE, 'refresh_token']) => ({
   client_id: id, token_endpoint_auth_method: 'none', application_type: 'native', grant_types: grants,
-  response_types: [], redirect_uris: [], id_token_signed_response_alg: algorithm,
+  response_types: grants.includes(CODE) ? ['code'] : [], redirect_uris: grants.includes(CODE) ? ['http://127.0.0.1/login'] : [],
+  id_token_signed_response_alg: algorithm,
 });
 
 const keys = {};
@@ -45,6 +48,7 @@ function makeProvider(issuer) {
     jwks: { keys: [keys.rs, keys.es] },
     cookies: { keys: ['a secret of the tests'] },
     conformIdTokenClaims: false,
+    clientBasedCORS: () => settings.allowsPages,
     scopes: ['openid', 'offline_access'],
     claims: { openid: ['sub'], email: ['email', 'email_verified', 'groups'] },
     features: { deviceFlow: { enabled: true }, revocation: { enabled: true } },

@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "broker/http/answer.h"
@@ -31,7 +32,9 @@ Head Get(const std::string& path) {
   return head;
 }
 
-AssetAnswer AnswerTo(const Head& head) { return AnswerOf(*FindAsset(kPage, head.path), head); }
+AssetAnswer AnswerTo(const Head& head, const std::vector<std::string>& issuers = {}) {
+  return AnswerOf(*FindAsset(kPage, head.path), head, PageFor(kPage, issuers).headers);
+}
 
 std::variant<Route, Refusal> RouteWithPage(const Head& head) {
   static const Methods methods({"muster.v1.JobsService"});
@@ -39,8 +42,8 @@ std::variant<Route, Refusal> RouteWithPage(const Head& head) {
 }
 
 TEST(Page, IsAtEachOfItsAddresses) {
-  for (const char* path :
-       {"/", "/jobs", "/jobs/42", "/jobs/42/log", "/clusters/alpha", "/use", "/admin/audit"}) {
+  for (const char* path : {"/", "/jobs", "/jobs/42", "/jobs/42/log", "/clusters/alpha", "/use",
+                           "/admin/audit", "/login"}) {
     const Asset* const asset = FindAsset(kPage, path);
     ASSERT_NE(asset, nullptr) << path;
     EXPECT_EQ(asset->path, "/") << path;
@@ -67,6 +70,23 @@ TEST(Page, LetsNothingInButTheBrokersOwnFiles) {
   EXPECT_THAT(answer.headers, HasSubstr("Content-Security-Policy: default-src 'self';"));
   EXPECT_THAT(answer.headers, HasSubstr("frame-ancestors 'none'"));
   EXPECT_THAT(answer.headers, Not(HasSubstr("unsafe")));
+}
+
+TEST(Page, MayCallTheOriginsOfIdentityProvidersAlone) {
+  EXPECT_THAT(AnswerTo(Get("/")).headers, Not(HasSubstr("connect-src")));
+  EXPECT_THAT(AnswerTo(Get("/"), {"", "no url"}).headers, Not(HasSubstr("connect-src")));
+  EXPECT_THAT(
+      AnswerTo(Get("/"), {"https://id.lab:8443/realms/a?x", "https://login.example"}).headers,
+      HasSubstr("default-src 'self'; connect-src 'self' https://id.lab:8443 "
+                "https://login.example; base-uri 'none'; "));
+}
+
+TEST(Page, TakesNoWordsOfAPolicyFromAnIssuer) {
+  for (const char* issuer : {"https://a.lab;script-src *", "https://a.lab *", "https://*.lab/x",
+                             "https://a.lab\r\nX: y", "data://x", "https://'unsafe-inline'"}) {
+    const std::string headers = AnswerTo(Get("/"), {issuer}).headers;
+    EXPECT_EQ(headers, AnswerTo(Get("/")).headers) << issuer;
+  }
 }
 
 TEST(Page, LetsBrowsersKeepFilesThatAreNamedByTheirContent) {
