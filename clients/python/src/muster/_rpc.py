@@ -13,6 +13,7 @@ from muster.v1 import clusters_service_pb2 as clusters
 from muster.v1 import files_service_pb2 as files
 from muster.v1 import identity_service_pb2 as identity
 from muster.v1 import jobs_service_pb2 as jobs
+from muster.v1 import signal_jobs_pb2 as signals
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -55,6 +56,8 @@ LIST_TRANSITIONS = Method("JobsService", "ListTransitions", jobs.ListTransitions
 CANCEL_JOBS = Method("JobsService", "CancelJobs", jobs.CancelJobsRequest, jobs.CancelJobsResponse)
 HOLD_JOBS = Method("JobsService", "HoldJobs", jobs.HoldJobsRequest, jobs.HoldJobsResponse)
 RELEASE_JOBS = Method("JobsService", "ReleaseJobs", jobs.ReleaseJobsRequest, jobs.ReleaseJobsResponse)
+SIGNAL_JOBS = Method("JobsService", "SignalJobs", signals.SignalJobsRequest, signals.SignalJobsResponse, repeatable=False,
+                     asks_agent=True)
 PLAN_JOB = Method("JobsService", "PlanJob", jobs.PlanJobRequest, jobs.PlanJobResponse, asks_agent=True)
 LIST_CLUSTERS = Method("ClustersService", "ListClusters", clusters.ListClustersRequest, clusters.ListClustersResponse)
 WHO_AM_I = Method("IdentityService", "WhoAmI", identity.WhoAmIRequest, identity.WhoAmIResponse)
