@@ -272,12 +272,16 @@ std::string CpuTimeText(absl::Duration time) {
 std::string SacctBytes(uint64_t bytes) {
   constexpr std::string_view kUnits = "KMGTPE";
   if (bytes == 0) return "";
-  std::string unit;
-  for (size_t i = 0; i < kUnits.size() && bytes >= 1024 && bytes % 1024 == 0; ++i) {
-    bytes /= 1024;
-    unit = kUnits[i];
+  // sacct takes halves for exact, too, and looks at whole units alone.
+  auto size = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (unit < kUnits.size() && size >= 1024 && static_cast<uint64_t>(size) % 512 == 0) {
+    size /= 1024;
+    ++unit;
   }
-  return fmt::format("{}{}", bytes, unit);
+  const bool is_whole = size == static_cast<double>(static_cast<uint64_t>(size));
+  return fmt::format("{:.{}f}{}", size, is_whole ? 0 : 2,
+                     unit == 0 ? "" : kUnits.substr(unit - 1, 1));
 }
 
 std::string TimeText(absl::Time time, std::string_view format, absl::Time now) {

@@ -68,7 +68,8 @@ std::string SacctTime(absl::Duration duration);
 // Processor time as sacct has it: "01:02.345" below an hour, without a fraction "00:01:02", else
 // "1-02:03:04".
 std::string CpuTimeText(absl::Duration time);
-// Bytes as sacct has them, exactly, in the largest unit: "12412K", "200M"; "" for none.
+// Bytes as sacct has them, in the largest unit that leaves whole numbers or halves: "12412K",
+// "200M", "95.50M"; "" for none.
 std::string SacctBytes(uint64_t bytes);
 // "2026-11-21T03:22:53" in the local time, or as the variable SLURM_TIME_FORMAT says: a format of
 // strftime(3), or "relative" to today; `absent` if there is none.

@@ -100,6 +100,19 @@ TEST(JobRecordTest, TimesAreWrittenAsSlurmWritesThem) {
   EXPECT_EQ(SacctTime(absl::Seconds(5)), "00:00:05");
 }
 
+TEST(JobRecordTest, BytesAreWrittenAsSacctWritesThem) {
+  const std::pair<uint64_t, const char*> cases[] = {{0, ""},
+                                                    {500, "500"},
+                                                    {1025, "1025"},
+                                                    {512 * 3, "1.50K"},
+                                                    {uint64_t{12412} << 10, "12412K"},
+                                                    {uint64_t{97792} << 10, "95.50M"},
+                                                    {uint64_t{200} << 20, "200M"},
+                                                    {uint64_t{2560} << 20, "2.50G"},
+                                                    {uint64_t{3} << 40, "3T"}};
+  for (const auto& [bytes, text] : cases) EXPECT_EQ(SacctBytes(bytes), text);
+}
+
 TEST(JobRecordTest, TimesAreRelativeToTodayIfAskedFor) {
   const absl::TimeZone zone = absl::LocalTimeZone();
   const auto at = [&](int month, int day) {
