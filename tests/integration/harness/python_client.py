@@ -11,7 +11,7 @@ from harness.stubs import REPOSITORY
 
 PACKAGE = REPOSITORY / "clients" / "python"
 # The packages of others that the tests run with it.
-PYTHON_PACKAGES = ("nvidia-tao-sdk==7.2.0",)
+PYTHON_PACKAGES = ("nvidia-tao-sdk==7.2.0", "dask==2026.8.0", "distributed==2026.8.0")
 # pip fetches up to a hundred packages.
 INSTALL_TIMEOUT_S = 600
 RUN_TIMEOUT_S = 300
