@@ -7,10 +7,13 @@
 // others. A job of a higher priority takes the place of one of a lower one. The core does not
 // store that: after a restart the next look finds the same, because jobs wait since their submit.
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
 #include "broker/core/fit.h"
 #include "broker/core/impl.h"
 #include "broker/core/long_wait.h"
@@ -25,7 +28,7 @@ constexpr absl::Duration kLookInterval = absl::Seconds(5);
 // Blocked queues that a look visits, at about 0.1 us each: 2 ms. Few brokers have more users and
 // kinds of needs; those behind come once the ones before them have gone.
 constexpr size_t kMostQueuesLookedAt = 20'000;
-// The first in the order that a look finds places for.
+// The jobs that a look finds places for, those first in the order of their pools before others.
 constexpr size_t kMostLongWaits = 64;
 // Clusters that are compared for one job, at the cost of a visit to each of their runs.
 constexpr int kMostClustersCompared = 16;
@@ -126,10 +129,29 @@ std::vector<Core::Impl::LongWait> Core::Impl::FindWaits(absl::Time now,
                        .group = queue->first_group()});
     }
   }
-  const size_t kept = std::min(found.size(), kMostLongWaits);
-  std::partial_sort(found.begin(), found.begin() + static_cast<ptrdiff_t>(kept), found.end());
-  found.resize(kept);
-  return found;
+  return FirstOfEachPool(std::move(found));
+}
+
+// A pool keeps room for one job, so that the first one of each comes before the second one of any:
+// a full pool with many jobs keeps none of another pool from its room.
+std::vector<Core::Impl::LongWait> Core::Impl::FirstOfEachPool(std::vector<LongWait> waits) {
+  std::sort(waits.begin(), waits.end());
+  // Jobs that name the same pools, or none, have the same ones on a cluster, or in a lane.
+  absl::flat_hash_map<std::pair<const void*, std::string>, size_t> known;
+  std::vector<std::pair<size_t, size_t>> ranks;  // place among those of its pool, place among all
+  for (size_t i = 0; i < waits.size(); ++i) {
+    const void* const where = waits[i].there;
+    const auto& pools = waits[i].group->requirements.pools;
+    std::pair key(where != nullptr ? where : waits[i].group->lane(), absl::StrJoin(pools, ","));
+    ranks.emplace_back(known[std::move(key)]++, i);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.resize(std::min(ranks.size(), kMostLongWaits));
+  std::sort(ranks.begin(), ranks.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::vector<LongWait> first;
+  for (const auto& [rank, place] : ranks) first.push_back(waits[place]);
+  return first;
 }
 
 void Core::Impl::FindWaitsOn(Cluster* cluster, absl::Time now, absl::Duration at_least,
