@@ -17,6 +17,7 @@
 #include "broker/core/use_view.h"
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
+#include "contract/launch_refusals.h"
 #include "contract/place_limits.h"
 #include "contract/quota_reached.h"
 #include "contract/reservations.h"
@@ -41,8 +42,9 @@ void TellOfKeptRoom(const core::ClusterViews& clusters, v1::Job* job, AnswerRoom
 // Keeps one reason for all jobs that are alike.
 class Reasons {
  public:
-  Reasons(const Services& services, AnswerRoom* room)
+  Reasons(const Services& services, const store::Scope& scope, AnswerRoom* room)
       : store_(services.store),
+        scope_(scope),
         clusters_(services.engine->clusters()),
         uses_(services.engine->uses()),
         projects_(ProjectsOf(services)),
@@ -50,14 +52,19 @@ class Reasons {
 
   void AddTo(v1::Job* job, const v1::JobSpec& spec) {
     if (AddDependency(job, spec)) return;
+    const std::shared_ptr<const v1::Job> with_runs = FindRuns(*job);
+    if (with_runs == nullptr && !job->cluster().empty()) return;
+    const bool is_refused = with_runs != nullptr && !contract::RefusalsOf(*with_runs).empty();
     // Users differ in what their quotas leave them.
-    // Others of its priority do not get what is kept for one job.
-    const uint64_t own = core::IsRoomKept(job->id(), *clusters_) ? job->id() : 0;
-    Key key(core::RequirementsOf(spec), job->user(), {job->priority(), own});
+    // Others of its priority do not get what is kept for one job, and were not refused where it
+    // was.
+    const bool is_alone = is_refused || core::IsRoomKept(job->id(), *clusters_);
+    Key key(core::RequirementsOf(spec), job->user(), {job->priority(), is_alone ? job->id() : 0});
     auto known = reasons_.find(key);
     if (known == reasons_.end()) {
       if (reasons_.size() == kMaxExplained) return;
-      v1::StateReason reason = ReasonOf(std::get<0>(key), std::get<1>(key), std::get<2>(key));
+      v1::StateReason reason = ReasonOf(std::get<0>(key), std::get<1>(key), std::get<2>(key),
+                                        is_refused ? with_runs.get() : nullptr);
       known = reasons_.emplace(std::move(key), std::move(reason)).first;
     }
     room_->Put(known->second, job);
@@ -67,7 +74,7 @@ class Reasons {
   using Key = std::tuple<core::Requirements, std::string, core::Turn>;
 
   v1::StateReason ReasonOf(const core::Requirements& requirements, const std::string& user,
-                           const core::Turn& turn) const {
+                           const core::Turn& turn, const v1::Job* with_runs) const {
     if (const auth::Project* project = projects_->Find(requirements.project)) {
       const auto of_project = uses_.Read(project->name);
       const auto of_user = user.empty() ? nullptr : uses_.Read(project->name, user);
@@ -75,7 +82,19 @@ class Reasons {
           core::WhyOverQuota(requirements, user, project->share, of_project.get(), of_user.get());
       if (reached) return contract::QuotaReason(*reached);
     }
-    return core::WhyQueued(requirements, turn, *clusters_, *projects_->places(), absl::Now());
+    return core::WhyQueued(requirements, turn, *clusters_, *projects_->places(), absl::Now(),
+                           with_runs);
+  }
+
+  // Returns the job with all its runs; null: it had none, or they are not known.
+  std::shared_ptr<const v1::Job> FindRuns(const v1::Job& job) {
+    if (job.cluster().empty()) return nullptr;
+    // A list has no run, or the latest one.
+    if (job.runs_size() > 0 && job.runs(0).number() == 1) return std::make_shared<v1::Job>(job);
+    if (runs_read_ == kMaxRunsRead) return nullptr;
+    ++runs_read_;
+    absl::StatusOr<v1::Job> read = store_->GetJob(scope_, job.id());
+    return read.ok() ? std::make_shared<v1::Job>(*std::move(read)) : nullptr;
   }
 
   // Says which job it waits for, the first of those that depends_on names. False: for none.
@@ -100,7 +119,9 @@ class Reasons {
   }
 
   const store::Store* const store_;
+  const store::Scope& scope_;
   size_t looked_up_ = 0;
+  size_t runs_read_ = 0;
   const std::shared_ptr<const core::ClusterViews> clusters_;
   const UseBoard& uses_;
   const std::shared_ptr<const auth::ProjectTable> projects_;
@@ -124,7 +145,7 @@ void AddQueueReasons(const Services& services, const store::Scope& scope,
     ids.push_back(job->id());
   }
   if (waiting.empty()) return;
-  Reasons reasons(services, &room);
+  Reasons reasons(services, scope, &room);
   for (v1::Job* const job : waiting) {
     if (job->has_spec() && read == SpecsRead::kWhole) reasons.AddTo(job, job->spec());
   }

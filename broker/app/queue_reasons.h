@@ -20,6 +20,10 @@ inline constexpr size_t kMaxExplained = 20;
 // One answer looks at no more jobs than this that others depend on, as each costs a read.
 inline constexpr size_t kMaxLookedUp = 2'000;
 
+// One answer reads the runs of no more jobs than this, at about 0.1 ms each. Jobs behind them that
+// had runs get no reason.
+inline constexpr size_t kMaxRunsRead = 500;
+
 // Adds the reason to those of `jobs` that wait for a cluster or for other jobs, but not to jobs
 // that are held or wait for the time of their next run. Jobs that are alike wait for the same
 // reason. Once kMaxExplained different ones are explained, other jobs get no reason. Call it on a

@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "broker/core/amounts.h"
+#include "contract/launch_refusals.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/job.pb.h"
 #include "muster/v1/job_spec.pb.h"
@@ -210,6 +211,8 @@ struct LiveJob {
   };
   // Only jobs that never had a run need it.
   std::vector<Dependency> depends_on = {};
+  // The clusters that have refused runs of it.
+  std::vector<contract::RefusingCluster> refusals = {};
 };
 
 struct RememberedRequest {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -36,6 +37,13 @@ struct RunId {
 
 // Names a cluster for the life of the process; 0 if none.
 using ClusterIndex = uint16_t;
+
+// A message carries at most so many run keys, assignments or events; the protocol says so.
+inline constexpr size_t kMaxPerMessage = 1000;
+// Each costs an inventory in memory.
+inline constexpr size_t kMaxClusters = 10'000;
+// The most clusters, including those that are being forgotten. ClusterIndex ends at 65,535.
+inline constexpr size_t kMaxClustersWithLeaving = 2 * kMaxClusters;
 
 struct Cluster {
   ClusterIndex index = 0;

@@ -97,8 +97,11 @@ v1::ClusterKind KindOf(const std::string& name, const ClusterViews& clusters);
 
 // Says why no cluster has taken a job that is QUEUED, is not held and waits for no time, and when
 // it would start on each that could take it, if it were the next one. `turn` as in MakeEstimate.
+// `with_runs`: the job with all its runs, of which clusters may have refused some; null: it had
+// none.
 v1::StateReason WhyQueued(const Requirements& job, const Turn& turn, const ClusterViews& clusters,
-                          const contract::PlaceLimits& limits, absl::Time now);
+                          const contract::PlaceLimits& limits, absl::Time now,
+                          const v1::Job* with_runs = nullptr);
 // True if some cluster keeps room for the job.
 bool IsRoomKept(uint64_t job, const ClusterViews& clusters);
 

@@ -73,6 +73,9 @@ struct Options {
   // Bounds what a round looks at again after inventories have changed, in checks of one group of
   // jobs against one cluster, at about 0.2 us each.
   int64_t max_fit_checks_per_round = 20'000;
+  // Bounds what a round looks at to find runs that could end for a job of a higher priority, in
+  // visits to one run, at about 1 us each. The next looks go on where it ended.
+  size_t max_preemption_visits_per_round = 20'000;
 };
 
 // ---- inputs

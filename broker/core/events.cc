@@ -93,7 +93,8 @@ void Core::Impl::TakeLateUsage(const Cluster& cluster, RunId id, agent::v1::RunE
 void Core::Impl::MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step& step) {
   Job& job = jobs_.at(id.job);
   const bool wants_another = WantsAnotherRun(run, job);
-  const bool is_followed = wants_another && HasRunsLeft(job);
+  const bool is_refused = GoesElsewhere(run, id.job, job, step.now);
+  const bool is_followed = is_refused || (wants_another && HasRunsLeft(job));
   if (wants_another && !is_followed && CountedRuns(job) > 1)
     run.mutable_failure()->set_after_runs(CountedRuns(job));
   // The next run is held as this one was to be.
@@ -101,6 +102,8 @@ void Core::Impl::MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step
     EndLateHold(run, id, job, step);
   if (!is_followed && job.withdrawn() && HasBegun(run)) EndLateWithdrawal(run, id, job, step);
   JobChange change{JobEventOf(run, is_followed)};
+  change.is_refused = is_refused;
+  if (is_refused) RuleOut(id.job, job, step.now);
   if (job.withdrawn() && change.event == contract::JobEvent::kRunIsCanceled) {
     change.event = contract::JobEvent::kComesBack;
     transition.set_kind(v1::TRANSITION_KIND_WITHDRAWN);
@@ -110,7 +113,7 @@ void Core::Impl::MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step
     transition.set_kind(v1::TRANSITION_KIND_PREEMPTED);
   }
   if (run.has_start_time()) change.start_unix_micros = ToUnixMicros(run.start_time());
-  const absl::Time next_run = is_followed ? NextRunTime(job, step) : step.now;
+  const absl::Time next_run = is_followed && !is_refused ? NextRunTime(job, step) : step.now;
   if (next_run > step.now) change.next_run_unix_micros = absl::ToUnixMicros(next_run);
   transition.set_run(id.number);
   transition.set_run_state(run.state());
@@ -118,7 +121,11 @@ void Core::Impl::MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step
   if (!Apply(id.job, job, change, std::move(transition), step)) return;
   step.moved[id] = at;
   CountUsage(run, job, step);
-  if (is_followed) TellOfRetry(id.job, job, run, next_run, step);
+  if (is_refused) {
+    TellOfRefusal(id.job, job, run, step);
+  } else if (is_followed) {
+    TellOfRetry(id.job, job, run, next_run, step);
+  }
 }
 
 void Core::Impl::CountUsage(const v1::Run& run, const Job& job, Step& step) const {

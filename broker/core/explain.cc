@@ -8,6 +8,7 @@
 #include "broker/core/fit.h"
 #include "broker/core/timestamps.h"
 #include "contract/lacks.h"
+#include "contract/launch_refusals.h"
 #include "contract/place_limits.h"
 #include "contract/reservations.h"
 #include "contract/sentences.h"
@@ -46,6 +47,30 @@ v1::StateReason RoomReserved(const ClusterView& cluster, uint64_t job) {
   contract::ReasonParts parts{.subject = fmt::format("{}", job), .cluster = cluster.name()};
   if (kept->start != absl::InfiniteFuture()) parts.until = kept->start;
   return contract::MakeReason(v1::STATE_REASON_CODE_ROOM_RESERVED, parts);
+}
+
+// Returns the reasons of the clusters that have refused runs of the job and are not asked now.
+std::vector<v1::StateReason> FindRefusals(const Requirements& requirements, const v1::Job& job,
+                                          const ClusterViews& clusters,
+                                          const contract::PlaceLimits& limits, absl::Time now) {
+  const std::vector<contract::RefusingCluster> refusals = contract::RefusalsOf(job);
+  if (refusals.empty()) return {};
+  const auto refuses = [&](const std::string& name) {
+    return std::any_of(refusals.begin(), refusals.end(),
+                       [&](const auto& one) { return one.cluster == name && one.until > now; });
+  };
+  const bool has_others = std::any_of(clusters.begin(), clusters.end(), [&](const auto& view) {
+    return !refuses(view->name()) && CheckFit(requirements, *view->saved, limits).ever();
+  });
+  std::vector<v1::StateReason> reasons;
+  for (const contract::RefusingCluster& one : refusals) {
+    // Without another cluster the job waits for a retry there.
+    if (one.until <= now || (one.passes && !has_others)) continue;
+    const auto run = std::find_if(job.runs().begin(), job.runs().end(),
+                                  [&](const v1::Run& each) { return each.number() == one.run; });
+    reasons.push_back(contract::RefusedThere(one, run->failure()));
+  }
+  return reasons;
 }
 
 // Says why a cluster that may fit does not have the job yet.
@@ -87,11 +112,19 @@ bool IsRoomKept(uint64_t job, const ClusterViews& clusters) {
 }
 
 v1::StateReason WhyQueued(const Requirements& job, const Turn& turn, const ClusterViews& clusters,
-                          const contract::PlaceLimits& limits, absl::Time now) {
+                          const contract::PlaceLimits& limits, absl::Time now,
+                          const v1::Job* with_runs) {
   if (clusters.empty()) return contract::MakeReason(v1::STATE_REASON_CODE_NO_CLUSTERS);
+  std::vector<v1::StateReason> refusals;
+  if (with_runs != nullptr) refusals = FindRefusals(job, *with_runs, clusters, limits, now);
   std::vector<Obstacle> obstacles;
   for (const auto& cluster : clusters) {
     Obstacle obstacle = WhyNot(job, turn, *cluster, limits, now);
+    const auto refusal = std::find_if(refusals.begin(), refusals.end(), [&](const auto& reason) {
+      return reason.cluster() == cluster->name();
+    });
+    if (refusal != refusals.end())
+      obstacle = {static_cast<int>(Fit::Verdict::kRefused), std::move(*refusal)};
     if (obstacle.near != static_cast<int>(Fit::Verdict::kNotNamed))
       obstacles.push_back(std::move(obstacle));
   }

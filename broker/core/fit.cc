@@ -370,6 +370,9 @@ Fit CheckFit(const Requirements& job, const PutCluster& cluster,
   if (!named.empty() && std::find(named.begin(), named.end(), cluster.name) == named.end()) {
     return {Fit::Verdict::kNotNamed, {.code = LackCode::kNotNamed}};
   }
+  const auto& refusing = job.ruled_out;
+  if (std::find(refusing.begin(), refusing.end(), cluster.name) != refusing.end())
+    return {Fit::Verdict::kRefused, {.code = LackCode::kRefused}};
   const contract::PlaceLimit* limit = FindLimit(job, limits);
   if (Fit fit = CheckLimit(job, cluster, limit); !fit.now()) return fit;
   if (Fit fit = CheckKind(job, cluster); !fit.now()) return fit;

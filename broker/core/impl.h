@@ -24,7 +24,9 @@
 #include "broker/core/groups.h"
 #include "broker/core/job_table.h"
 #include "broker/core/placement/choice.h"
+#include "broker/core/placement/preemption.h"
 #include "broker/core/refits.h"
+#include "broker/core/refused_jobs.h"
 #include "broker/core/request_memory.h"
 #include "broker/core/retry_queue.h"
 #include "broker/core/run_usage.h"
@@ -105,6 +107,7 @@ class Core::Impl {
   // Returns the group of the user's jobs with these requirements. `latest`: that of the last call
   // with them, which has them then; null: there was none.
   Group* RestoreGroup(const std::string& user, Requirements* requirements, Group** latest);
+  void RestoreRefusals(const LiveJob& saved, Job* job);
   void RestoreRuns(std::vector<PutRun> runs);
   void RestoreRequests(const std::vector<RememberedRequest>& requests);
 
@@ -241,6 +244,18 @@ class Core::Impl {
   // Moves all waits by as much as the clock was set, so that what is left of each stays the same.
   void ShiftWaits(absl::Duration by, Step& step);
 
+  // ---- refuse.cc
+  // True if another cluster could ever take the job than these.
+  bool CouldGoElsewhere(const Requirements& job, const std::vector<std::string>& refusing) const;
+  // True if the run was refused and another cluster may take its job; it is then remembered.
+  bool GoesElsewhere(const v1::Run& run, uint64_t id, const Job& job, absl::Time now);
+  // Puts the job into the group for which those clusters are ruled out that are for the job.
+  void RuleOut(uint64_t id, Job& job, absl::Time now);
+  void EndRuledOut(absl::Time now);
+  void TellOfRefusal(uint64_t id, Job& job, const v1::Run& refused, Step& step);
+  // The number of its runs that came back or were preempted.
+  uint32_t ReturnsOf(uint64_t id, const Job& job) const;
+
   // ---- leases.cc, see leases.h
   // The cluster has been heard: its leases end later.
   void ExtendLease(Cluster* cluster, absl::Time now);
@@ -361,6 +376,7 @@ class Core::Impl {
   // clusters without a queue of their own, and jobs here.
   struct LongWait;
   std::vector<LongWait> FindWaits(absl::Time now, absl::Duration at_least) const;
+  static std::vector<LongWait> FirstOfEachPool(std::vector<LongWait> waits);
   void FindWaitsOn(Cluster* cluster, absl::Time now, absl::Duration at_least,
                    std::vector<LongWait>* found) const;
   // Keeps room for the job where it is expected first, if a place may keep some for it.
@@ -383,15 +399,13 @@ class Core::Impl {
   bool MayBePreempted(uint64_t id, const Job& job, int32_t priority) const;
   // True if something there could end for the job.
   bool CanPreemptIn(const Cluster& cluster, const LongWait& wait) const;
-  // Returns the jobs whose runs would have to end so that the job finds its nodes there; nothing:
-  // that would not be enough.
+  // Returns the jobs whose runs have to end for the job to find its nodes; nothing: not enough.
   std::optional<std::vector<uint64_t>> FindRunsToEnd(const Cluster& cluster,
                                                      const LongWait& wait) const;
-  // Ends the fewest runs of one cluster, and keeps the room for the job. False: there are none
-  // whose end would be enough.
+  // Ends the fewest runs of one cluster, and keeps the room for the job. False: none would help.
   bool PreemptFor(const LongWait& wait, Step& step);
-  // Does so for a job that is next and that no cluster has room for. Takes a look from `left`.
-  bool PreemptForNext(const Group& group, const Turn& turn, int* left, Step& step);
+  // Does so for a job that is next and that no cluster has room for.
+  bool PreemptForNext(const Group& group, const Turn& turn, Step& step);
   void PreemptForThoseWhoWait(Step& step);
   // Keeps the room of runs that are being ended for the jobs that they end for, after a restart.
   void KeepRoomForPreemptors(absl::Time now);
@@ -440,6 +454,7 @@ class Core::Impl {
   JobTable jobs_;
   uint64_t queued_ = 0;
   RetryQueue retries_;
+  RefusedJobs refused_;
   absl::flat_hash_map<uint64_t, v1::Withdrawal> withdrawals_;  // by job
   // Runs that wait while another cluster has room for them, and since when.
   absl::flat_hash_map<RunId, absl::Time> could_start_;
@@ -452,15 +467,11 @@ class Core::Impl {
   absl::Time accounts_kept_ = absl::InfinitePast();
   std::shared_ptr<const contract::PlaceLimits> limits_;  // never null
   Refits refits_;
-  struct Unblocking {
-    std::vector<Cluster*> opened;             // since the pass began
-    std::vector<Cluster*> clusters;           // those that the pass is for
-    std::optional<placement::RoomNeed> last;  // the last class that it has seen; nothing: no pass
-  };
   Unblocking unblocking_;
   SubmitTimes submit_times_;
   std::vector<Cluster*> keeping_;  // clusters that keep room for jobs
   absl::Time looked_for_long_waits_ = absl::InfinitePast();
+  placement::PreemptionLooks preempting_;
   RequestMemory requests_;
   // The job_sequence of ended jobs that were edited lately, deleted jobs among them. Until the
   // readers of the store see an edit, only this tells that another edit, decided before, is out of
@@ -478,14 +489,6 @@ class Core::Impl {
 
   Counters counted_;  // those since the start
 };
-
-// A message carries at most so many run keys, assignments or events; the protocol says so.
-inline constexpr size_t kMaxPerMessage = 1000;
-inline constexpr uint32_t kProtocolVersion = 1;
-// Each costs an inventory in memory.
-inline constexpr size_t kMaxClusters = 10'000;
-// The most clusters, including those that are being forgotten. ClusterIndex ends at 65,535.
-inline constexpr size_t kMaxClustersWithLeaving = 2 * kMaxClusters;
 
 v1::Evidence BrokerEvidence(std::string detail, absl::Time now);
 v1::Evidence UserEvidence(const contract::UserRequest& request, absl::Time now);

@@ -109,6 +109,11 @@ absl::Status Core::Impl::CheckInvariants() const {
       return Wrong("job {} is in another state than its run", id);
     }
   }
+  const auto refused = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& each) {
+    return refused_.Find(each.first) != nullptr;
+  });
+  if (static_cast<size_t>(refused) != refused_.size())
+    return Wrong("{} jobs were refused, {} are known", refused, refused_.size());
   const auto withdrawn = std::count_if(jobs_.begin(), jobs_.end(), [](const auto& each) {
     return each.second.withdrawn() || each.second.preempted();
   });

@@ -72,7 +72,9 @@ bool Job::Apply(const JobChange& change) {
   }
   if (change.event == JobEvent::kFailOver) ++fail_overs_;
   if (is_queued()) cluster_ = 0;
-  if (change.event == JobEvent::kComesBack || change.event == JobEvent::kIsPreempted) ++returned_;
+  if (change.event == JobEvent::kComesBack || change.event == JobEvent::kIsPreempted ||
+      change.is_refused)
+    ++returned_;
   if (change.start_unix_micros && !has_started_) {
     start_unix_micros_ = *change.start_unix_micros;
     has_started_ = true;

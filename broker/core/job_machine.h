@@ -22,6 +22,7 @@ struct JobChange {
   ClusterIndex cluster = 0;                          // kAssign: where the next run goes
   std::optional<int64_t> start_unix_micros = {};     // kRun..., kRetry: when the command started
   std::optional<int64_t> next_run_unix_micros = {};  // kRetry: no run before; nothing: at once
+  bool is_refused = false;  // kRetry: the cluster did not take the run, and no retry counts it
 };
 
 class Job {
@@ -70,7 +71,8 @@ class Job {
   uint16_t runs() const { return runs_; }          // number of the latest run
   // Returns the number of its runs that were given up with their clusters.
   uint8_t fail_overs() const { return fail_overs_; }
-  // The number of runs that came back before they began, or were preempted. No retry counts them.
+  // The number of runs that came back before they began, were refused, or were preempted. No retry
+  // counts them.
   uint16_t returned() const { return returned_; }
   // Returns the cluster of the latest run. 0: there is none, or the job waits for the next one.
   ClusterIndex cluster() const { return cluster_; }

@@ -8,10 +8,13 @@
 // kept room: after a restart the next look finds the same jobs, because the wait counts from the
 // submit.
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
 #include "broker/core/fit.h"
 #include "broker/core/impl.h"
 #include "broker/core/long_wait.h"
@@ -129,10 +132,29 @@ std::vector<Core::Impl::LongWait> Core::Impl::FindWaits(absl::Time now,
                        .group = queue->first_group()});
     }
   }
-  const size_t kept = std::min(found.size(), kMostLongWaits);
-  std::partial_sort(found.begin(), found.begin() + static_cast<ptrdiff_t>(kept), found.end());
-  found.resize(kept);
-  return found;
+  return FirstOfEachPool(std::move(found));
+}
+
+// A pool keeps room for one job, so that the first one of each comes before the second one of any:
+// a full pool with many jobs keeps none of another pool from its room.
+std::vector<Core::Impl::LongWait> Core::Impl::FirstOfEachPool(std::vector<LongWait> waits) {
+  std::sort(waits.begin(), waits.end());
+  // Jobs that name the same pools, or none, have the same ones on a cluster, or in a lane.
+  absl::flat_hash_map<std::pair<const void*, std::string>, size_t> known;
+  std::vector<std::pair<size_t, size_t>> ranks;  // place among those of its pool, place among all
+  for (size_t i = 0; i < waits.size(); ++i) {
+    const void* const where = waits[i].there;
+    const auto& pools = waits[i].group->requirements.pools;
+    std::pair key(where != nullptr ? where : waits[i].group->lane(), absl::StrJoin(pools, ","));
+    ranks.emplace_back(known[std::move(key)]++, i);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.resize(std::min(ranks.size(), kMostLongWaits));
+  std::sort(ranks.begin(), ranks.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::vector<LongWait> first;
+  for (const auto& [rank, place] : ranks) first.push_back(waits[place]);
+  return first;
 }
 
 void Core::Impl::FindWaitsOn(Cluster* cluster, absl::Time now, absl::Duration at_least,

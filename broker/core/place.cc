@@ -18,13 +18,6 @@
 
 namespace muster::core {
 
-namespace {
-
-// Looks for runs to end in a round, at about 2 ms each where there are many.
-constexpr int kMostPreemptionsTried = 4;
-
-}  // namespace
-
 Cluster* Core::Impl::FirstWithRoom(const ClusterSet& fits, size_t* from) {
   // Room only shrinks within a round, so what was passed over once stays so.
   for (; *from < fits.size(); ++*from) {
@@ -53,6 +46,7 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   int64_t checks = options_.max_fit_checks_per_round;
   RefitSome(&checks);
   checks = options_.max_fit_checks_per_round;
+  preempting_.Begin(options_.max_preemption_visits_per_round);
   KeepRoom(step);
   const bool has_unblocked = UnblockSome(now, &checks);
 
@@ -77,7 +71,6 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   int assigned = ResendRuns(options_.max_assignments_per_round, step);
   checks = options_.max_fit_checks_per_round;
   placement::Choices choices(now);
-  int preemptions = kMostPreemptionsTried;
   while (!contenders.empty() && assigned < options_.max_assignments_per_round && checks > 0) {
     const Contender next = contenders.top();
     contenders.pop();
@@ -95,8 +88,7 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
     const auto choice = choices.Best(*group, turn, project->lane->fits, &checks);
     const bool may_start = choice && (choice->estimate.has_room || choice->estimate.is_kept);
     // Those that were blocked before are looked at now and then, in PreemptForThoseWhoWait.
-    if (!may_start && !group->queue->is_blocked &&
-        PreemptForNext(*group, turn, &preemptions, step)) {
+    if (!may_start && !group->queue->is_blocked && PreemptForNext(*group, turn, step)) {
       choices.Forget(*group);
       contend(project, list, from);
       continue;

@@ -79,7 +79,7 @@ bool ComesFirst(const Turn& other, const Turn& turn, bool is_there) {
 
 bool Core::Impl::MayBePreempted(uint64_t id, const Job& job, int32_t priority) const {
   return job.priority < priority && job.Takes(contract::JobEvent::kPreempt) &&
-         job.returned() < kMostPreemptions && groups_.at(job.group)->requirements.preemptible &&
+         ReturnsOf(id, job) < kMostPreemptions && groups_.at(job.group)->requirements.preemptible &&
          StandingOf(id, job).phase == placement::Phase::kRuns;
 }
 
@@ -136,7 +136,7 @@ std::optional<std::vector<uint64_t>> Core::Impl::FindRunsToEnd(const Cluster& cl
 bool Core::Impl::CanPreemptIn(const Cluster& cluster, const LongWait& wait) const {
   return cluster.TakesRuns() && !cluster.has_own_queue && !cluster.preemptible.empty() &&
          cluster.preemptible.begin()->first < wait.turn.priority &&
-         cluster.runs.size() <= kMostRunsLookedAt;
+         cluster.runs.size() <= options_.max_preemption_visits_per_round;
 }
 
 bool Core::Impl::PreemptFor(const LongWait& wait, Step& step) {
@@ -147,9 +147,11 @@ bool Core::Impl::PreemptFor(const LongWait& wait, Step& step) {
   std::optional<placement::KeptRoom> best_kept;
   std::vector<uint64_t> best_ends;
   int compared = 0;
-  for (Cluster* cluster : among) {
+  for (size_t i = preempting_.Resume(wait.turn.job); i < among.size(); ++i) {
+    Cluster* const cluster = among[i];
     if (!CanPreemptIn(*cluster, wait) || Refits::IsStale(*wait.group, *cluster)) continue;
     if (++compared > kMostPreemptedClusters) break;
+    if (!preempting_.Visit(cluster->runs.size(), wait.turn.job, i)) break;
     auto kept = RoomToKeep(*cluster, wait, step.now);
     if (!kept) continue;
     auto ends = FindRunsToEnd(*cluster, wait);
@@ -182,12 +184,12 @@ void Core::Impl::Preempt(uint64_t id, Job& job, const Turn& by, Step& step) {
     SendCancellations(*cluster.session, {cluster.runs.at({id, job.runs()})->run_key()}, step);
 }
 
-bool Core::Impl::PreemptForNext(const Group& group, const Turn& turn, int* left, Step& step) {
+bool Core::Impl::PreemptForNext(const Group& group, const Turn& turn, Step& step) {
   const LongWait wait{.turn = turn, .group = &group};
   const ClusterSet& fits = group.lane()->fits;
   const auto can = [&](const Cluster* cluster) { return CanPreemptIn(*cluster, wait); };
-  if (*left == 0 || std::none_of(fits.begin(), fits.end(), can)) return false;
-  --*left;
+  if (preempting_.tries_left == 0 || std::none_of(fits.begin(), fits.end(), can)) return false;
+  --preempting_.tries_left;
   return FindRoomFor(turn.job, jobs_.at(turn.job), step.now, {}) == nullptr &&
          PreemptFor(wait, step);
 }
@@ -198,7 +200,13 @@ void Core::Impl::PreemptForThoseWhoWait(Step& step) {
         return !entry.second->preemptible.empty() && !entry.second->has_own_queue;
       });
   if (!any) return;
-  for (const LongWait& wait : FindWaits(step.now, /*at_least=*/absl::ZeroDuration())) {
+  std::vector<LongWait> waits = FindWaits(step.now, /*at_least=*/absl::ZeroDuration());
+  const auto next = std::find_if(waits.begin(), waits.end(), [this](const LongWait& wait) {
+    return wait.turn.job == preempting_.next_job;
+  });
+  if (next != waits.end()) std::rotate(waits.begin(), next, waits.end());
+  for (const LongWait& wait : waits) {
+    if (preempting_.is_spent) return;
     const Job& job = jobs_.at(wait.turn.job);
     if (wait.there != nullptr) {
       const v1::Run& run = *wait.there->runs.at({wait.turn.job, job.runs()});

@@ -79,6 +79,9 @@ struct Requirements {
   std::string gpu_type;  // as the job's user writes it; empty: any
   std::optional<int64_t> time_limit_s;
   std::vector<std::string> clusters;  // the only ones that may take it, by name; empty: any
+  // Clusters that have refused it and are not asked now, in the order of their names (refuse.cc).
+  // No spec tells them.
+  std::vector<std::string> ruled_out;
   // The pools that the job may use, by name; empty means the cluster's default. A pool given as
   // kubernetes.namespace is a namespace to its user.
   std::vector<std::string> pools;
@@ -102,8 +105,8 @@ struct Requirements {
   template <typename H>
   friend H AbslHashValue(H h, const Requirements& r) {
     h = H::combine(std::move(h), r.project, r.nodes, r.cpu_millis, r.memory_bytes, r.gpu_millis,
-                   r.is_total, r.gpu_type, r.time_limit_s.value_or(-1), r.clusters, r.pools,
-                   r.pool_is_namespace, r.needs_slurm, r.needs_kubernetes, r.brings_files,
+                   r.is_total, r.gpu_type, r.time_limit_s.value_or(-1), r.clusters, r.ruled_out,
+                   r.pools, r.pool_is_namespace, r.needs_slurm, r.needs_kubernetes, r.brings_files,
                    r.brings_shell, r.has_secrets, r.is_array_task, r.preemptible,
                    static_cast<int>(r.roles), static_cast<int>(r.image),
                    static_cast<int>(r.on_loss), r.machine_file_field);

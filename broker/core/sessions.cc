@@ -24,6 +24,8 @@ constexpr absl::Duration kLastSeenGranularity = absl::Minutes(1);
 // A broker that is killed forgets as much of what projects have used.
 constexpr absl::Duration kKeepAccounts = absl::Minutes(1);
 
+constexpr uint32_t kProtocolVersion = 1;
+
 // Returns the parts of an inventory that decide where jobs fit or that are shown, without the time
 // at which it was read.
 std::string Essence(const v1::Inventory& inventory) {
@@ -386,6 +388,7 @@ void Core::Impl::On(Tick& in, Step& step) {
   }
   if (step.now - accounts_kept_ >= kKeepAccounts) KeepAccounts(step);
   EndWaits(step);
+  EndRuledOut(step.now);
   FailOver(step);
   for (const auto& [name, cluster] : clusters_by_name_) Drain(cluster, step);
   MoveToRoom(step);

@@ -102,6 +102,7 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
     const auto failed = step.failed_dependency.find(id);
     if (failed != step.failed_dependency.end()) update.failed_dependency = failed->second;
     if (job.request != RequestMemory::kNone) requests_.JobEnded(job.request, step.now);
+    refused_.Forget(id);
     LeaveGroup(job.group);
     jobs_.erase(it);
   }

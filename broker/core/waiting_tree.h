@@ -116,6 +116,13 @@ struct Lane {
 
 inline Lane* Group::lane() const { return queue->project->lane; }
 
+// The pass over blocked queues (unblock.cc).
+struct Unblocking {
+  std::vector<Cluster*> opened;             // since the pass began
+  std::vector<Cluster*> clusters;           // those that the pass is for
+  std::optional<placement::RoomNeed> last;  // the last class that it has seen; nothing: no pass
+};
+
 class WaitingTree {
  public:
   // The accounts must outlive this object.

@@ -159,7 +159,8 @@ void Core::Impl::MoveToRoom(Step& step) {
       if (!LookAt(*run).queues) continue;
       if (++looked_at > kMostLookedAt) break;
       Job& job = jobs_.at(id.job);
-      if (job.returned() >= kMostReturns || job.held() || !CanWithdraw(id.job, job)) continue;
+      if (ReturnsOf(id.job, job) >= kMostReturns || job.held() || !CanWithdraw(id.job, job))
+        continue;
       Cluster* const other = FindRoomFor(id.job, job, step.now, taken);
       if (other == nullptr) continue;
       const auto known = could_start_.find(id);

@@ -15,6 +15,7 @@ struct SlurmRefusal {
   std::string_view meaning;  // "there is no such partition"
   std::string_view remedy;   // a sentence
   bool retriable = false;    // it is the site's doing, and passes
+  bool is_of_job = false;    // the cause lies in the job: other clusters would refuse it, too
 };
 
 // `words` follow "Batch job submission failed: ". Null: the table does not know them, and whether

@@ -22,6 +22,44 @@ namespace muster::core::placement {
 // So many runs end for one job at most: with more, it is the cluster that is too small for both.
 inline constexpr size_t kMostEndedForOne = 256;
 
+// Jobs that runs to end are looked for in one round, beside those that have waited.
+inline constexpr int kMostPreemptionsTried = 4;
+
+// The looks for runs to end: what is left of the bounds of this round, and where the next round
+// goes on if that is not enough for all, so that each job has its turn at each cluster.
+struct PreemptionLooks {
+  int tries_left = 0;
+  size_t runs_left = 0;
+  bool is_spent = false;    // a cluster with more runs than are left was not visited
+  uint64_t next_job = 0;    // the job that it was for; 0: none
+  size_t next_cluster = 0;  // the place of that cluster among those of the job
+
+  // Begins a round that visits so many runs.
+  void Begin(size_t runs) {
+    tries_left = kMostPreemptionsTried;
+    runs_left = runs;
+    is_spent = false;
+  }
+  // Returns the first cluster to visit for the job.
+  size_t Resume(uint64_t job) {
+    if (next_job != job) return 0;
+    next_job = 0;
+    return next_cluster;
+  }
+  // False: no more clusters are visited in this round.
+  bool Visit(size_t runs, uint64_t job, size_t cluster) {
+    if (is_spent) return false;
+    if (runs <= runs_left) {
+      runs_left -= runs;
+      return true;
+    }
+    is_spent = true;
+    next_job = job;
+    next_cluster = cluster;
+    return false;
+  }
+};
+
 // A run that may end.
 struct PreemptibleRun {
   absl::Time began;

@@ -12,6 +12,7 @@
 #include "broker/store/job_view.h"
 #include "broker/store/list_limits.h"
 #include "broker/store/page_token.h"
+#include "contract/launch_refusals.h"
 #include "contract/spec_mask.h"
 #include "contract/states.h"
 #include "sync/mutex.h"
@@ -57,6 +58,10 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
       live.hold = record.hold;
       if (job.has_withdrawal()) live.withdrawal = job.withdrawal();
       live.returned_runs = record.returned_runs;
+      for (const auto& [number, run] : record.runs) {
+        if (live.returned_runs > 0 && contract::MayGoElsewhere(run))
+          contract::NoteRefusal(run, &live.refusals);
+      }
       if (job.has_retry_time()) live.retry_time = core::ToTime(job.retry_time());
       live.fail_overs = record.fail_overs;
       live.depends_on = DependenciesOf(record);

@@ -10,6 +10,7 @@
 #include "broker/store/job_view.h"
 #include "broker/store/sqlite/schema.h"
 #include "contract/errors.h"
+#include "contract/launch_refusals.h"
 #include "contract/states.h"
 
 namespace muster::store {
@@ -103,6 +104,9 @@ class Restorer {
     absl::StatusOr<Statement> select = database_.Prepare("SELECT spec FROM spec WHERE id = ?");
     if (!select.ok()) return select.status();
     select_spec_ = *std::move(select);
+    select = database_.Prepare("SELECT run FROM run WHERE id BETWEEN ? AND ? ORDER BY id");
+    if (!select.ok()) return select.status();
+    select_runs_ = *std::move(select);
     select = database_.Prepare("SELECT state FROM job WHERE id = ?");
     if (!select.ok()) return select.status();
     select_state_ = *std::move(select);
@@ -138,6 +142,9 @@ class Restorer {
       if (!status.ok()) return status;
     }
     job.returned_runs = static_cast<uint32_t>(row.Int(15));
+    if (job.returned_runs > 0) {
+      if (absl::Status status = ReadRefusals(&job); !status.ok()) return status;
+    }
     if (!row.IsNull(9)) {
       out_.requests.push_back({std::string(row.Text(8)), std::string(row.Text(9)),
                                static_cast<core::Fingerprint>(row.Int(10)), job.id, std::nullopt});
@@ -152,6 +159,20 @@ class Restorer {
     const auto dependent = dependent_.find(spec_row);
     if (job.runs > 0 || dependent == dependent_.end()) return absl::OkStatus();
     return ReadDependencies(dependent->second, &job);
+  }
+
+  absl::Status ReadRefusals(core::LiveJob* job) {
+    ScopedReset reset(&select_runs_);
+    select_runs_.Start().Bind(RunRowId(job->id, 1)).Bind(RunRowId(job->id, job->runs));
+    v1::Run run;
+    while (true) {
+      absl::StatusOr<bool> has_row = select_runs_.Step();
+      if (!has_row.ok()) return has_row.status();
+      if (!*has_row) return absl::OkStatus();
+      absl::Status status = Parse(database_, "run", select_runs_.Blob(0), &run);
+      if (!status.ok()) return status;
+      if (contract::MayGoElsewhere(run)) contract::NoteRefusal(run, &job->refusals);
+    }
   }
 
   absl::Status ReadDependencies(const v1::JobSpec& spec, core::LiveJob* job) {
@@ -237,7 +258,7 @@ class Restorer {
   absl::flat_hash_map<int64_t, v1::JobSpec>
       dependent_;  // by row: the depends_on of those with some
   absl::flat_hash_map<std::string, uint32_t> by_user_;
-  Statement select_spec_, select_state_;
+  Statement select_spec_, select_state_, select_runs_;
   v1::JobSpec spec_;  // kept, so that its parts are allocated once
 };
 

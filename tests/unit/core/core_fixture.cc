@@ -215,7 +215,8 @@ ClusterViews CoreTest::Views() const {
 v1::StateReason CoreTest::Explain(uint64_t job) {
   const v1::Job waits = Job(job);
   EXPECT_EQ(waits.state(), v1::JOB_STATE_QUEUED);
-  return WhyQueued(RequirementsOf(waits.spec()), {waits.priority(), job}, Views(), limits_, now_);
+  return WhyQueued(RequirementsOf(waits.spec()), {waits.priority(), job}, Views(), limits_, now_,
+                   &waits);
 }
 
 std::vector<v1::Cluster> CoreTest::Clusters() { return ListClusters({}).clusters; }

@@ -210,6 +210,37 @@ TEST_F(KeepRoomTest, AJobThatFoundNoPlaceToWaitIsSentWhereItCanStartFirst) {
   EXPECT_FALSE(Kept("a").has_value());
 }
 
+TEST_F(KeepRoomTest, ManyThatWaitForOnePoolKeepNoneOfAnotherFromItsRoom) {
+  options_.sent_ahead_per_pool = 1;
+  Restart();
+  a_ = Connect(With("a", {.count = 1, .cpus = 8}));
+  const SessionId b = Connect(With("b", {.count = 1, .cpus = 8}));
+  const auto on = [](v1::JobSpec spec, const char* cluster) {
+    spec.mutable_placement()->add_clusters(cluster);
+    return spec;
+  };
+  for (const auto& [session, name] : {std::pair(a_, "a"), std::pair(b, "b")}) {
+    sequence_ = 0;
+    Running(session, on(Wide(8), name));
+    MustSubmit(on(Wide(1, 1, 60), name));  // it has the place to wait
+  }
+  for (int i = 0; i < 70; ++i) {
+    user_ = "user" + std::to_string(i);
+    MustSubmit(on(Wide(8), "a"));
+  }
+  user_ = "last";
+  const uint64_t last = MustSubmit(on(Wide(8), "b"));
+  for (absl::Duration passed; passed < options_.keep_room_after + absl::Minutes(2);
+       passed += absl::Seconds(10)) {
+    now_ += absl::Seconds(10);
+    Beat(a_);
+    Beat(b);
+  }
+  ASSERT_TRUE(Kept("a").has_value());
+  ASSERT_TRUE(Kept("b").has_value());
+  EXPECT_EQ(Kept("b")->job, last);
+}
+
 // Found by seed 159 of the simulation: the place was offered again in each round.
 TEST_F(KeepRoomTest, RoundsEndAlthoughAPlaceToWaitIsKeptFromAJob) {
   options_.max_fit_checks_per_round = 1;

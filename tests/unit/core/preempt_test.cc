@@ -62,6 +62,15 @@ class PreemptTest : public CoreTest {
       Tick();
     }
   }
+  void Reprioritize(uint64_t running, int32_t priority) {
+    const v1::Job job = Job(running);
+    Do(core::Edit{.ticket = 1,
+                  .job = running,
+                  .job_sequence = job.job_sequence(),
+                  .state = v1::JOB_STATE_RUNNING,
+                  .priority = priority,
+                  .priority_before = job.priority()});
+  }
   std::vector<v1::TransitionKind> Kinds(uint64_t job) {
     std::vector<v1::TransitionKind> kinds;
     for (const v1::Transition& step : History(job)) {
@@ -257,14 +266,60 @@ TEST_F(PreemptTest, AnEditOfThePriorityCounts) {
   Report(a, {Says(waits, v1::RUN_STATE_LAUNCHING), Says(waits, v1::RUN_STATE_PENDING)});
   Pass(a, absl::Seconds(20));
   EXPECT_FALSE(Job(low).has_withdrawal());
-  Do(core::Edit{.ticket = 1,
-                .job = low,
-                .job_sequence = Job(low).job_sequence(),
-                .state = v1::JOB_STATE_RUNNING,
-                .priority = 1,
-                .priority_before = 5});
+  Reprioritize(low, 1);
   Pass(a, absl::Seconds(20));
   EXPECT_TRUE(Job(low).has_withdrawal());
+}
+
+TEST_F(PreemptTest, AJobThatItsQuotaHoldsBackEndsNobodysRun) {
+  options_.sent_ahead_per_pool = 1;
+  Restart();
+  const SessionId a = Connect(With("a", {.count = 1, .cpus = 8}));
+  const uint64_t low = Running(a, Wide(8, true, 5));
+  MustSubmit(Wide(8, false, 4));  // it has the place to wait
+  v1::JobSpec spec = Wide(8, false, 3);
+  spec.set_project("vision");
+  const uint64_t waits = MustSubmit(spec);
+  ASSERT_EQ(Job(waits).state(), v1::JOB_STATE_QUEUED);
+  contract::ProjectShares shares;
+  shares.are_on = true;
+  shares.projects["vision"].quota.max_active_runs = 0;
+  Share(shares);
+  Reprioritize(low, 2);
+  Pass(a, absl::Seconds(20));
+  EXPECT_FALSE(Job(low).has_withdrawal());
+  Share({});
+  Pass(a, absl::Seconds(20));
+  EXPECT_EQ(Job(low).withdrawal().for_job(), waits) << "the quota alone held it back";
+}
+
+TEST_F(PreemptTest, AJobThatALimitOfItsClusterHoldsBackEndsNobodysRun) {
+  const SessionId a = Connect(With("a", {.count = 1, .cpus = 8}));
+  const uint64_t low = Running(a, Wide(8, true, 5));
+  const uint64_t waits = MustSubmit(Wide(8, false, 3));
+  Report(a, {Says(waits, v1::RUN_STATE_LAUNCHING)});
+  agent::v1::RunEvent limited = Says(waits, v1::RUN_STATE_PENDING);
+  limited.mutable_state_reason()->set_code(v1::STATE_REASON_CODE_LIMIT_REACHED);
+  Report(a, {limited});
+  ASSERT_EQ(Job(waits).state_reason().code(), v1::STATE_REASON_CODE_LIMIT_REACHED);
+  Reprioritize(low, 2);
+  Pass(a, absl::Seconds(20));
+  EXPECT_FALSE(Job(low).has_withdrawal());
+  Report(a, {Says(waits, v1::RUN_STATE_PENDING)});
+  Pass(a, absl::Seconds(20));
+  EXPECT_EQ(Job(low).withdrawal().for_job(), waits) << "the limit alone held it back";
+}
+
+TEST(PreemptionLooks, GoOnWithTheClusterThatWasNotVisited) {
+  placement::PreemptionLooks looks;
+  looks.Begin(10);
+  EXPECT_TRUE(looks.Visit(6, 1, 0));
+  EXPECT_FALSE(looks.Visit(5, 1, 1));
+  EXPECT_FALSE(looks.Visit(1, 2, 0)) << "the round has ended";
+  looks.Begin(10);
+  EXPECT_EQ(looks.Resume(2), 0u);
+  EXPECT_EQ(looks.Resume(1), 1u);
+  EXPECT_EQ(looks.Resume(1), 0u) << "only once";
 }
 
 // ---- the choice alone

@@ -2,16 +2,24 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "tests/unit/core/small_world.h"
 
 namespace muster::core {
 namespace {
 
-constexpr uint64_t kWorlds = 300;
+// MUSTER_SMALL_WORLDS=100000 looks at so many.
+uint64_t Worlds() {
+  constexpr uint64_t kWorlds = 300;
+  const char* const wanted = std::getenv("MUSTER_SMALL_WORLDS");
+  uint64_t count = 0;
+  return wanted != nullptr && absl::SimpleAtoi(wanted, &count) ? count : kWorlds;
+}
 
 class Maker {
  public:
@@ -63,8 +71,9 @@ Options QuickOptions(uint64_t seed) {
 }
 
 TEST(SmallWorlds, NobodyIsPlacedTwiceOrDelayedByThoseWhoPass) {
-  int kept = 0, preempted = 0;
-  for (uint64_t seed = 1; seed <= kWorlds; ++seed) {
+  uint64_t kept = 0, preempted = 0;
+  const uint64_t worlds = Worlds();
+  for (uint64_t seed = 1; seed <= worlds; ++seed) {
     Maker maker(seed);
     const auto clusters = maker.Clusters();
     SmallFleet world(QuickOptions(seed), clusters, maker.Jobs(clusters));
@@ -74,11 +83,11 @@ TEST(SmallWorlds, NobodyIsPlacedTwiceOrDelayedByThoseWhoPass) {
       for (const std::string& line : world.history()) history += line + "\n";
     }
     ASSERT_EQ(wrong, "") << "world " << seed << "\n" << history;
-    kept += world.kept();
-    preempted += world.preempted();
+    kept += static_cast<uint64_t>(world.kept());
+    preempted += static_cast<uint64_t>(world.preempted());
   }
-  EXPECT_GT(kept, static_cast<int>(kWorlds)) << "room is hardly ever kept";
-  EXPECT_GT(preempted, static_cast<int>(kWorlds) / 20) << "hardly anything is preempted";
+  EXPECT_GT(kept, worlds) << "room is hardly ever kept";
+  EXPECT_GT(preempted, worlds / 20) << "hardly anything is preempted";
 }
 
 TEST(SmallWorlds, TheSameComesOfTheSame) {
