@@ -29,7 +29,8 @@ constexpr absl::Duration kLookInterval = absl::Seconds(5);
 // A look visits at most this many blocked queues, at about 0.1 us each: 2 ms. Few brokers have more
 // users and kinds of needs; later queues are visited once earlier ones have gone.
 constexpr size_t kMostQueuesLookedAt = 20'000;
-// A look finds places for at most this many jobs, the first in the order.
+// A look finds places for at most this many jobs: the first of each pool, then the others in their
+// order.
 constexpr size_t kMostLongWaits = 64;
 // At most this many clusters are compared for one job, at the cost of a visit to each of their
 // runs.

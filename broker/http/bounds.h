@@ -12,6 +12,9 @@ inline constexpr size_t kMaxConnections = 10'000;
 // This bounds the bodies of all requests that are being read or answered. It is enough for 16 of
 // the largest ones.
 inline constexpr size_t kMaxBodyBytesHeld = 256 << 20;
+// This is the share of one user: four of the largest requests. While one user fills it, others find
+// room.
+inline constexpr size_t kMaxBodyBytesOfUser = 64 << 20;
 // This bounds the answers that callers have not read. It is enough for 16 of the largest that
 // gRPC's listeners send. Beyond it calls are refused for a moment.
 inline constexpr size_t kMaxAnswerBytesHeld = 256 << 20;

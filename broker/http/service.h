@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "broker/http/body_shares.h"
+#include "broker/http/bounds.h"
 #include "broker/http/calls.h"
 #include "broker/http/cors.h"
 #include "broker/http/hosts.h"
@@ -23,10 +25,12 @@ namespace muster::http {
 
 using Credentials = std::vector<std::string_view>;
 
-// These are the callers that the broker admits.
-enum class Caller {
-  kAnyone,  // for a call that is open to anyone; nobody has looked at the credential
-  kPerson,
+// A caller that the broker admits.
+struct Caller {
+  // Empty: the call is open to anyone, and nobody has looked at the credential.
+  std::string user;
+
+  bool IsAnyone() const { return user.empty(); }
 };
 
 // The questions that the server asks the broker. None of them blocks.
@@ -62,6 +66,7 @@ struct Service {
   Hooks hooks;
   Page page;
   Counts counts = {};
+  mutable BodyShares shares{kMaxBodyBytesOfUser};
 };
 
 }  // namespace muster::http

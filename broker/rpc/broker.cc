@@ -87,10 +87,24 @@ void KeepGrpc() {
   static_cast<void>(kept);
 }
 
-std::unique_ptr<oidc::Provider> MakeProvider(const oidc::VerifierOptions& options) {
-  if (options.jwt.issuer.empty()) return nullptr;
-  return std::make_unique<oidc::Provider>(
-      oidc::ProviderOptions{.issuer = options.jwt.issuer, .ca = options.ca});
+std::vector<std::unique_ptr<oidc::Provider>> MakeProviders(
+    const std::vector<oidc::VerifierOptions>& people) {
+  std::vector<std::unique_ptr<oidc::Provider>> providers;
+  for (const oidc::VerifierOptions& options : people) {
+    providers.push_back(std::make_unique<oidc::Provider>(
+        oidc::ProviderOptions{.issuer = options.jwt.issuer, .ca = options.ca}));
+  }
+  return providers;
+}
+
+// Returns null if there is no identity provider.
+std::unique_ptr<oidc::Verifier> MakeVerifier(
+    const std::vector<oidc::VerifierOptions>& people,
+    const std::vector<std::unique_ptr<oidc::Provider>>& providers) {
+  if (people.empty()) return nullptr;
+  std::vector<oidc::Verifier::Issuer> issuers;
+  for (size_t i = 0; i < people.size(); ++i) issuers.push_back({&people[i], providers[i].get()});
+  return std::make_unique<oidc::Verifier>(std::move(issuers));
 }
 
 absl::Status CannotListen(std::string_view address) {
@@ -193,7 +207,7 @@ class RunningBroker final : public Broker {
     archivers_.Stop();
     file_workers_.Stop();
     token_workers_.Stop();
-    if (provider_) provider_->Stop();
+    for (const auto& provider : providers_) provider->Stop();
     WriteTokenUses();
     // All calls that were taken are answered now, but streams may still be ending.
     streams_.AwaitEnds(options_.shutdown_grace);
@@ -409,10 +423,8 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<auth::Projects> projects_;
   BrokerAudit audit_;
   files::JobFiles job_files_{files_.get()};
-  // Null: there is no identity provider.
-  const std::unique_ptr<oidc::Provider> provider_ = MakeProvider(options_.people);
-  const std::unique_ptr<oidc::Verifier> verifier_ =
-      provider_ ? std::make_unique<oidc::Verifier>(&options_.people, provider_.get()) : nullptr;
+  const std::vector<std::unique_ptr<oidc::Provider>> providers_ = MakeProviders(options_.people);
+  const std::unique_ptr<oidc::Verifier> verifier_ = MakeVerifier(options_.people, providers_);
   const HttpEntrance entrance_;
   Users users_{options_.roles, tokens_.get(), projects_.get(), verifier_.get()};
   std::unique_ptr<ClusterAccess> access_;  // null: there is no network listener

@@ -15,14 +15,22 @@
 
 namespace muster::broker {
 
+// The settings of an identity provider.
+struct OidcIssuer {
+  std::string name;  // of an entry of oidc.issuers; empty: the single form
+  oidc::VerifierOptions options;
+  std::string ca_file;
+};
+
 struct Config {
   std::string state_dir;  // required
   bool json_logs = false;
-  std::string log_level = "info";       // debug, info, warning, error
-  BrokerOptions broker;                 // all options except socket_path
-  std::optional<absl::Duration> lease;  // read by FinishLease; nothing: a minute, or longer
-  std::string oidc_ca_file;             // read by FinishOidc
-  std::string webhook_file;             // read by FinishNotify
+  std::string log_level = "info";        // debug, info, warning, error
+  BrokerOptions broker;                  // all options except socket_path
+  std::optional<absl::Duration> lease;   // read by FinishLease; nothing: a minute, or longer
+  OidcIssuer oidc;                       // the single form; read by FinishOidc
+  std::vector<OidcIssuer> oidc_issuers;  // the list; likewise
+  std::string webhook_file;              // read by FinishNotify
   logs::Options logs;
   files::Options files;
 };

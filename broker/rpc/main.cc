@@ -86,6 +86,13 @@ absl::Status WritePortFile(const std::string& path, int port) {
   return absl::UnavailableError(ToAbsl(fmt::format("cannot write {}", path)));
 }
 
+std::vector<std::string> IssuersOf(const Config& config) {
+  std::vector<std::string> issuers;
+  for (const oidc::VerifierOptions& provider : config.broker.people)
+    issuers.push_back(provider.jwt.issuer);
+  return issuers;
+}
+
 absl::StatusOr<std::unique_ptr<Broker>> StartBroker(Config config) {
   if (absl::Status status = MakeDirectory(config.state_dir); !status.ok()) return status;
   store::SqliteOptions store_options;
@@ -229,7 +236,7 @@ int Main(int argc, char** argv) {
   if (status.ok()) status = FinishOidc(&config);
   if (status.ok()) status = CheckHttp(config);
   if (status.ok()) status = FinishNotify(&config);
-  config.broker.http.page = http::PageFor(http::BuiltAssets(), {config.broker.people.jwt.issuer});
+  config.broker.http.page = http::PageFor(http::BuiltAssets(), IssuersOf(config));
   config.broker.audit.settings = TextOfGiven(given);
   if (!status.ok()) return Fail(status, kExitUsage);
   if (config.state_dir.empty()) {

@@ -1,4 +1,4 @@
-// The settings of the identity provider.
+// The settings of the identity providers.
 #ifndef MUSTER_BROKER_RPC_OIDC_SETTINGS_H_
 #define MUSTER_BROKER_RPC_OIDC_SETTINGS_H_
 
@@ -12,8 +12,9 @@ namespace muster::broker {
 
 std::vector<Setting> OidcSettings(Config* config);
 
-// Reads oidc.ca_file, and looks at the settings together. INVALID_ARGUMENT: one needs another, or
-// the file cannot be read or has no certificate.
+// Reads the files with CAs, looks at the settings together, and gives the broker its identity
+// providers. INVALID_ARGUMENT: a setting needs another, two providers are alike, or a file cannot
+// be read or has no certificate.
 absl::Status FinishOidc(Config* config);
 
 }  // namespace muster::broker

@@ -68,6 +68,8 @@ class YamlFile {
     std::string text;
     if (value.IsScalar()) {
       text = value.Scalar();
+    } else if (setting.is_yaml) {
+      text = YAML::Dump(value);
     } else if (value.IsMap() && setting.is_mapping) {
       for (const auto& entry : value) {
         if (!entry.first.IsScalar() || !entry.second.IsScalar()) {
@@ -126,6 +128,18 @@ absl::Status ApplyYaml(std::string_view text, std::string_view file, std::string
   } catch (const YAML::Exception& error) {
     return Invalid(
         fmt::format("{}:{}:{}: {}", file, error.mark.line + 1, error.mark.column + 1, error.msg));
+  }
+}
+
+absl::StatusOr<std::vector<std::string>> SplitYamlList(std::string_view text) {
+  try {
+    const YAML::Node list = YAML::Load(std::string(text));
+    if (!list.IsSequence()) return Invalid("expected a list, each entry with `key: value`");
+    std::vector<std::string> entries;
+    for (const YAML::Node& entry : list) entries.push_back(YAML::Dump(entry));
+    return entries;
+  } catch (const YAML::Exception& error) {
+    return Invalid(error.msg);
   }
 }
 

@@ -29,6 +29,8 @@ struct Setting {
   bool is_mapping = false;
   // True: the file may also have a list [a, b], given as "a,b".
   bool is_list = false;
+  // True: the value is YAML; whatever the file has there is given as a text of it.
+  bool is_yaml = false;
 };
 
 // Returns the setting's name as an environment variable and as a flag.
@@ -49,6 +51,8 @@ absl::Status ApplyYamlFile(const std::string& path, std::string_view program,
 absl::StatusOr<std::vector<std::string>> NamesInYaml(
     std::string_view text, std::string_view file,
     const std::function<absl::Status(const std::string& name)>& check);
+// Returns the texts of the entries of a YAML list. INVALID_ARGUMENT: it is none.
+absl::StatusOr<std::vector<std::string>> SplitYamlList(std::string_view text);
 // Sets what the environment has; `get` as getenv. INVALID_ARGUMENT names the variable.
 absl::Status ApplyEnvironment(const std::function<const char*(const char*)>& get,
                               std::string_view program, const std::vector<Setting>& settings);

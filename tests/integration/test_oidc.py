@@ -117,6 +117,40 @@ def unsigned(token):
     return f"{header}.{token.split('.')[1]}."
 
 
+def test_two_providers_judge_their_own_tokens_alone(world, provider):
+    """The same person at both is two users; a key of the one signs nothing of the other."""
+    other = Provider(world.path("other"))
+    try:
+        corp = {"name": "corp", "issuer": other.issuer, "audience": "lab", "ca_file": str(other.ca_file),
+                "user_roles": {"ada@example.org": "admin"}}
+        broker = start(world, provider, issuers=[corp])
+        eventually(lambda: broker.log().count("oidc_keys") >= 2, "the broker has the keys of both")
+        mine, theirs = claims(provider), {**claims(other), "aud": "lab"}
+        me = ask_who(world, provider.sign(**mine))
+        assert (me.user, me.role) == ("oidc:ada@example.org", identity_service_pb2.ACCESS_ROLE_SUBMITTER)
+        they = ask_who(world, other.sign(**theirs))
+        assert (they.user, they.role) == ("oidc:corp:ada@example.org", identity_service_pb2.ACCESS_ROLE_ADMIN)
+        assert list(they.groups) == ["corp:ml"]
+        for forged in (provider.sign(**theirs), other.sign(**mine), provider.sign(**{**mine, "aud": "lab"}),
+                       other.sign(**{**theirs, "iss": "https://id.evil"}),
+                       provider.sign(**{**mine, "email": "corp:ada@example.org"})):
+            assert is_refused(world, forged)
+        # The one does not see the jobs of the other.
+        jobs = world.api().jobs
+        job = jobs.SubmitJob(jobs_service_pb2.SubmitJobRequest(spec=argv_spec("true"), held=True),
+                             metadata=bearer(other.sign(**theirs)), timeout=CALL_TIMEOUT_S).job_id
+        assert world.api().get(job).user == "oidc:corp:ada@example.org"
+        with pytest.raises(grpc.RpcError) as hidden:
+            jobs.GetJob(jobs_service_pb2.GetJobRequest(job_id=job), metadata=bearer(provider.sign(**mine)),
+                        timeout=CALL_TIMEOUT_S)
+        assert hidden.value.code() == grpc.StatusCode.NOT_FOUND
+        info = identity_service_pb2_grpc.IdentityServiceStub(world.api().channel).GetLoginInfo(
+            identity_service_pb2.GetLoginInfoRequest(), timeout=CALL_TIMEOUT_S)
+        assert info.issuer == provider.issuer, "clients log in at the first"
+    finally:
+        other.close()
+
+
 FORGERIES = {
     "jwt_issuer": lambda p: p.sign(**claims(p, iss="https://evil.example")),
     "jwt_audience": lambda p: p.sign(**claims(p, aud="other")),
@@ -220,7 +254,14 @@ def test_a_provider_for_which_no_certificate_vouches_is_not_believed(world, prov
 @pytest.mark.parametrize("changes, word", [
     ({"audience": ""}, "oidc.audience"), ({"issuer": "http://id.example"}, "oidc.issuer"), ({"issuer": "", "role": "none"}, "oidc.issuer"),
     ({"clock_skew": "11m"}, "10m"), ({"group_roles": {"ml": "root"}}, "root"), ({"ca_file": "/nowhere"}, "oidc.ca_file"),
-    ({"scopes": "email"}, "openid"), ({"username_claim": ""}, "oidc.username_claim")])
+    ({"scopes": "email"}, "openid"), ({"username_claim": ""}, "oidc.username_claim"),
+    ({"issuers": "corp"}, "expected a list"), ({"issuers": [{"issuer": "https://id.example"}]}, "entry 1 has no name"),
+    ({"issuers": [{"name": "Corp"}]}, "no name of an identity provider"),
+    ({"issuers": [{"name": "corp", "colour": "x"}]}, 'unknown key "colour"'),
+    ({"issuers": [{"name": "corp"}]}, "needs oidc.issuers, corp: issuer"),
+    ({"issuers": [{"name": "corp", "issuer": "https://id.example"}]}, "needs oidc.issuers, corp: audience"),
+    ({"issuers": [{"name": one, "issuer": "https://id.example", "audience": "m"} for one in "ab"]}, "is there twice"),
+    ({"issuers": [{"name": "a", "issuer": f"https://{one}.example", "audience": "m"} for one in "ab"]}, "have the name")])
 def test_a_setting_that_does_not_fit_is_named(world, provider, changes, word):
     path = world.write("refused.yaml", settings(provider, **changes))
     refused = world.daemon_once("muster-broker", "--config", path)

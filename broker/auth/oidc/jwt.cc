@@ -145,6 +145,14 @@ std::string_view NameOf(Fault fault) {
 
 bool LooksLikeJwt(std::string_view text) { return std::count(text.begin(), text.end(), '.') == 2; }
 
+std::optional<std::string> ClaimedIssuer(std::string_view text) {
+  const std::optional<Parts> parts = Split(text);
+  if (!parts) return std::nullopt;
+  const std::optional<json> claims = ParseObject(parts->claims);
+  if (!claims) return std::nullopt;
+  return TextMember(*claims, "iss");
+}
+
 CheckedJwt CheckJwt(std::string_view text, const std::vector<SigningKey>& keys,
                     const JwtRules& rules, absl::Time now) {
   const std::optional<Parts> parts = Split(text);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,10 @@ struct CheckedJwt {
 
 // Returns whether the text looks like a JWT: three parts with dots between.
 bool LooksLikeJwt(std::string_view text);
+
+// Returns the issuer that the token names. Nobody has looked at the signature: it says whose keys
+// and rules to judge by, and CheckJwt compares it again. Nothing: it is no JWT.
+std::optional<std::string> ClaimedIssuer(std::string_view text);
 
 // The claims are looked at only after the signature.
 CheckedJwt CheckJwt(std::string_view text, const std::vector<SigningKey>& keys,

@@ -27,6 +27,13 @@ Role RoleIn(const std::map<std::string, Role>& roles, const std::string& name) {
   return found == roles.end() ? Role::kNone : found->second;
 }
 
+// Returns whether a name of this provider's could be taken for one of another's.
+bool IsForeign(std::string_view name, const PersonRules& rules) {
+  return rules.prefix.empty() &&
+         std::any_of(rules.foreign_prefixes.begin(), rules.foreign_prefixes.end(),
+                     [&](const std::string& prefix) { return name.starts_with(prefix); });
+}
+
 // False: the claim is there and is neither a list of names nor a name.
 bool ReadGroups(const json& claims, const std::string& claim, std::vector<std::string>* groups) {
   const auto found = claim.empty() ? claims.end() : claims.find(claim);
@@ -46,7 +53,8 @@ bool ReadGroups(const json& claims, const std::string& claim, std::vector<std::s
 Person PersonOf(const json& claims, const PersonRules& rules) {
   Person person;
   const std::string name = TextMember(claims, rules.username_claim.c_str());
-  if (!IsName(name, auth::kMaxUserBytes - kUserPrefix.size()) || name.find(' ') != name.npos ||
+  const size_t most = auth::kMaxUserBytes - kUserPrefix.size() - rules.prefix.size();
+  if (!IsName(name, most) || name.find(' ') != name.npos || IsForeign(name, rules) ||
       IsUnverified(claims, rules.username_claim)) {
     person.fault = Fault::kUser;
     return person;
@@ -55,10 +63,15 @@ Person PersonOf(const json& claims, const PersonRules& rules) {
     person.fault = Fault::kGroups;
     return person;
   }
-  person.user = std::string(kUserPrefix) + name;
+  person.user = std::string(kUserPrefix) + rules.prefix + name;
   person.role = std::max(rules.role, RoleIn(rules.user_roles, name));
-  for (const std::string& group : person.groups) {
+  for (std::string& group : person.groups) {
+    if (IsForeign(group, rules)) {
+      person.fault = Fault::kGroups;
+      return person;
+    }
     person.role = std::max(person.role, RoleIn(rules.group_roles, group));
+    group.insert(0, rules.prefix);
   }
   return person;
 }

@@ -22,17 +22,22 @@ inline constexpr size_t kMaxGroups = 256;
 inline constexpr size_t kMaxGroupBytes = 256;
 
 struct PersonRules {
+  // Stands between kUserPrefix and the name, and before each group, so that people and groups of
+  // two providers are never the same: "corp:". Empty: the provider of the single form has none.
+  std::string prefix{};
+  // Prefixes of the other providers: without an own prefix no name and no group begins with them.
+  std::vector<std::string> foreign_prefixes{};
   std::string username_claim = "email";
-  std::string groups_claim = "groups";             // empty: no groups
-  auth::Role role = auth::Role::kNone;             // of everybody whom the provider knows
-  std::map<std::string, auth::Role> user_roles{};  // by the claim's text, without the prefix
-  std::map<std::string, auth::Role> group_roles{};
+  std::string groups_claim = "groups";              // empty: no groups
+  auth::Role role = auth::Role::kNone;              // of everybody whom the provider knows
+  std::map<std::string, auth::Role> user_roles{};   // by the claim's text, without prefixes
+  std::map<std::string, auth::Role> group_roles{};  // likewise
 };
 
 struct Person {
-  Fault fault = Fault::kNone;  // kUser, kGroups
-  std::string user{};          // with the prefix
-  std::vector<std::string> groups{};
+  Fault fault = Fault::kNone;         // kUser, kGroups
+  std::string user{};                 // with the prefixes
+  std::vector<std::string> groups{};  // with the prefix of the rules
   auth::Role role = auth::Role::kNone;
 };
 

@@ -19,6 +19,9 @@ namespace muster::oidc {
 inline constexpr absl::Duration kMaxClockSkew = absl::Minutes(10);
 inline constexpr absl::Duration kDefaultClockSkew = absl::Seconds(60);
 
+// Each has a thread, its keys and its discovery.
+inline constexpr size_t kMaxIssuers = 8;
+
 struct VerifierOptions {
   JwtRules jwt{.skew = kDefaultClockSkew};
   PersonRules person{};
@@ -33,18 +36,23 @@ struct Recognised {
 
 class Verifier {
  public:
-  // Both outlive it.
-  Verifier(const VerifierOptions* options, Provider* provider)
-      : options_(*options), provider_(*provider) {}
+  // A provider, and the rules for its tokens. Both outlive the verifier.
+  struct Issuer {
+    const VerifierOptions* options = nullptr;
+    Provider* provider = nullptr;
+  };
+  // No two have the same issuer, and there is one at least.
+  explicit Verifier(std::vector<Issuer> issuers) : issuers_(std::move(issuers)) {}
 
-  const VerifierOptions& options() const { return options_; }
+  // The provider that clients are told to log in at: the first.
+  const VerifierOptions& options() const { return *issuers_.front().options; }
 
-  // A key that is not there is asked for, so that the same token may be good a moment later.
+  // The issuer that the token names is the only one by whose keys and rules it is judged. A key
+  // that is not there is asked for, so that the same token may be good a moment later.
   Recognised Recognise(std::string_view text, absl::Time now) const;
 
  private:
-  const VerifierOptions& options_;
-  Provider& provider_;
+  const std::vector<Issuer> issuers_;
 };
 
 }  // namespace muster::oidc

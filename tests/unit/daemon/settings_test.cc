@@ -44,6 +44,26 @@ TEST_F(SettingsTest, AFileSetsWhatItHas) {
   EXPECT_EQ(gpus_, "a100:4,h100:2");
 }
 
+TEST_F(SettingsTest, AValueThatIsYamlIsGivenAsAText) {
+  std::string given;
+  const std::vector<Setting> settings = {
+      {.key = "issuers", .help = "", .set = TextInto(&given), .is_yaml = true}};
+  ASSERT_TRUE(ApplyYaml("issuers:\n  - {name: a, roles: {x: y}}\n  - name: b\n", "a.yaml",
+                        "program", settings)
+                  .ok());
+  const auto entries = SplitYamlList(given);
+  ASSERT_TRUE(entries.ok()) << entries.status();
+  ASSERT_EQ(entries->size(), 2u);
+  std::string name;
+  EXPECT_TRUE(
+      ApplyYaml(entries->back(), "entry 2", "program", {{"name", "", TextInto(&name)}}).ok());
+  EXPECT_EQ(name, "b");
+  // As an environment or a flag gives it.
+  EXPECT_EQ(SplitYamlList("[{name: a}, {name: b}, {name: c}]")->size(), 3u);
+  EXPECT_TRUE(absl::IsInvalidArgument(SplitYamlList("a: b").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(SplitYamlList("[").status()));
+}
+
 TEST_F(SettingsTest, AListIsAlsoTakenAsOneText) {
   ASSERT_TRUE(Yaml("teams: [vision, speech]\n").ok());
   EXPECT_EQ(teams_, "vision,speech");

@@ -97,7 +97,7 @@ TEST(Provider, AKeyThatIsMissingIsFetchedAndOldOnesStayWhileItIsAway) {
   while (provider.keys()->empty()) {
   }
   const VerifierOptions options{.jwt = {kIssuer, "muster", absl::ZeroDuration()}};
-  const Verifier verifier(&options, &provider);
+  const Verifier verifier(std::vector<Verifier::Issuer>{{&options, &provider}});
   const auto fault = [&](const Signer& signer) {
     return verifier
         .Recognise(
