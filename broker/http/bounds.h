@@ -11,6 +11,9 @@ namespace muster::http {
 inline constexpr size_t kMaxConnections = 10'000;
 // The bodies of all requests that are being read or answered: 16 of the largest ones.
 inline constexpr size_t kMaxBodyBytesHeld = 256 << 20;
+// The share of one user in them: four of the largest requests. While somebody fills it, others find
+// room.
+inline constexpr size_t kMaxBodyBytesOfUser = 64 << 20;
 // The answers that wait to be read by callers: 16 of the largest that gRPC's listeners send to
 // anybody. With more, calls are refused for a moment.
 inline constexpr size_t kMaxAnswerBytesHeld = 256 << 20;

@@ -38,6 +38,16 @@ Refusal Busy(std::string_view held) {
       absl::Seconds(1)));
 }
 
+Refusal ShareIsFull(const std::string& user) {
+  return RefusalOf(contract::WithQuota(
+      user, contract::RetryableError(
+                absl::StatusCode::kResourceExhausted, "HTTP_BUSY",
+                fmt::format("the requests of {} that are under way have more than {} bytes; make "
+                            "fewer large calls at a time, and try again in a moment",
+                            user, kMaxBodyBytesOfUser),
+                absl::Seconds(1))));
+}
+
 Credentials CredentialsOf(const Head& head) {
   return {head.credentials.begin(), head.credentials.end()};
 }
@@ -110,6 +120,7 @@ void Connection::Close() {
 }
 
 void Connection::GiveRoomBack() {
+  if (!user_.empty()) service_.shares.GiveBack(std::exchange(user_, ""), held_bytes_);
   service_.counts.body_bytes -= std::exchange(held_bytes_, 0);
   service_.counts.answer_bytes -= std::exchange(answer_bytes_, 0);
 }
@@ -189,9 +200,11 @@ void Connection::Parse() {
 
 bool Connection::TakeRoom(size_t bytes) {
   held_bytes_ += bytes;
-  if (service_.counts.body_bytes.fetch_add(bytes) + bytes <= kMaxBodyBytesHeld) return true;
+  const bool has_share = user_.empty() || service_.shares.Take(user_, bytes);
+  const bool has_room = service_.counts.body_bytes.fetch_add(bytes) + bytes <= kMaxBodyBytesHeld;
+  if (has_room && has_share) return true;
   closes_ = true;
-  Refuse(OnRoute(Busy("requests")));
+  Refuse(OnRoute(has_room ? ShareIsFull(user_) : Busy("requests")));
   return false;
 }
 
@@ -220,11 +233,13 @@ void Connection::OnHead() {
         service_.hooks.admit(route_->method->path, CredentialsOf(head), peer_);
     if (!caller.ok()) {
       refusal_ = OnRoute(RefusalOf(caller.status()));
-    } else if (*caller == Caller::kAnyone) {
+    } else if (caller->IsAnyone()) {
       is_for_anybody = true;
       body_bound_ = kMaxBodyBytesOfStrangers;
       parser_->BoundBody(body_bound_);
       if (head.content_length.value_or(0) > body_bound_) refusal_ = OnRoute(TooLarge());
+    } else {
+      user_ = caller->user;
     }
   }
   if (is_for_anybody && is_plain_tcp_ && !refusal_) {

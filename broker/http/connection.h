@@ -50,7 +50,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Parse();
   void OnHead();
   void OnRequest();
-  // Holds the bytes of the body against the bound of all of them.
+  // Holds the bytes of the body against the bound of all of them, and the user's share.
   bool TakeRoom(size_t bytes);
   // Gives back the room of the request and of its answer.
   void GiveRoomBack();
@@ -102,6 +102,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::optional<Refusal> refusal_;  // told once the body has come
   Clock::time_point body_due_;
   size_t body_bound_ = kMaxBodyBytes;
+  std::string user_;  // whose share has them; empty: nobody's
   size_t held_bytes_ = 0;
   size_t answer_bytes_ = 0;
   uint64_t number_ = 0;  // of the request; what belongs to an earlier one is dropped

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "broker/http/body_shares.h"
+#include "broker/http/bounds.h"
 #include "broker/http/calls.h"
 #include "broker/http/cors.h"
 #include "broker/http/hosts.h"
@@ -24,10 +26,12 @@ namespace muster::http {
 
 using Credentials = std::vector<std::string_view>;
 
-// The callers that the broker lets in.
-enum class Caller {
-  kAnyone,  // for a call that is open to anyone; nobody has looked at the credential
-  kPerson,
+// A caller that the broker lets in.
+struct Caller {
+  // Empty: the call is open to anyone, and nobody has looked at the credential.
+  std::string user;
+
+  bool IsAnyone() const { return user.empty(); }
 };
 
 // The questions that the server asks the broker. None of them blocks.
@@ -63,6 +67,7 @@ struct Service {
   Hooks hooks;
   std::span<const Asset> page;
   Counts counts = {};
+  mutable BodyShares shares{kMaxBodyBytesOfUser};
 };
 
 }  // namespace muster::http

@@ -46,7 +46,7 @@ http::Hooks HooksOf(const HttpFront& front) {
       front.audit->RefuseAtGate(path, caller, admitted, peer);
       return admitted;
     }
-    return caller.user.empty() ? http::Caller::kAnyone : http::Caller::kPerson;
+    return http::Caller{.user = std::move(caller.user)};
   };
   hooks.metrics = [front](const http::Credentials& credentials,
                           const std::string& peer) -> absl::StatusOr<std::string> {

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import select
 import socket
 import ssl
 import subprocess
@@ -129,6 +130,30 @@ def test_a_stranger_s_body_is_not_read(broker):
                     b"Content-Length: 10000000\r\n\r\n")
         answer = read_all(raw)
     assert answer.startswith(b"HTTP/1.1 401 ") and b"NO_CREDENTIAL" in answer
+
+
+def test_one_user_does_not_take_the_room_of_all(world, broker, ada):
+    """Five bodies of 16 MiB are more than the share of a user; others call meanwhile, and so does ada afterwards."""
+    bob = Connect(port_of(broker), make_token(world, "bob", user="bob"))
+    size = 16 << 20
+    head = (f"POST /muster.v1.JobsService/SubmitJob HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ada.token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {size}\r\n\r\n").encode()
+    begun = [dial(broker) for _ in range(5)]
+    for raw in begun:
+        try:
+            raw.sendall(head + b" " * (size - 1))
+        except OSError:
+            pass  # the broker has refused it, and closed
+
+    refused = eventually(lambda: select.select(begun, [], [], 0)[0], "one of them is refused")
+    answer = refused[0].recv(65536)
+    assert answer.startswith(b"HTTP/1.1 429 ") and b"HTTP_BUSY" in answer and b"the requests of ada" in answer, answer
+    assert len(refused) == 1
+    bob.ok("JobsService/ListJobs")
+    for raw in begun:
+        raw.close()
+    eventually(lambda: ada.call("JobsService/ListJobs", {"filter": "name = " + "x" * 100})[0] == 200, "ada has room again")
+    bob.close()
 
 
 LOGIN_INFO = b"POST /muster.v1.IdentityService/GetLoginInfo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
