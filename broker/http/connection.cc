@@ -201,14 +201,10 @@ void Connection::Parse() {
 bool Connection::TakeRoom(size_t bytes) {
   held_bytes_ += bytes;
   const bool has_share = user_.empty() || service_.shares.Take(user_, bytes);
-  if (service_.counts.body_bytes.fetch_add(bytes) + bytes > kMaxBodyBytesHeld) {
-    closes_ = true;
-    Refuse(OnRoute(Busy("requests")));
-    return false;
-  }
-  if (has_share) return true;
+  const bool has_room = service_.counts.body_bytes.fetch_add(bytes) + bytes <= kMaxBodyBytesHeld;
+  if (has_room && has_share) return true;
   closes_ = true;
-  Refuse(OnRoute(ShareIsFull(user_)));
+  Refuse(OnRoute(has_room ? ShareIsFull(user_) : Busy("requests")));
   return false;
 }
 
