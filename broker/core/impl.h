@@ -107,7 +107,7 @@ class Core::Impl {
   // Returns the group of the user's jobs with these requirements. `latest`: that of the last call
   // with them, which has them then; null: there was none.
   Group* RestoreGroup(const std::string& user, Requirements* requirements, Group** latest);
-  void RestoreRefusals(const LiveJob& saved, Job* job);
+  void RestoreRefusals(const LiveJob& saved);
   void RestoreRuns(std::vector<PutRun> runs);
   void RestoreRequests(const std::vector<RememberedRequest>& requests);
 
@@ -245,8 +245,9 @@ class Core::Impl {
   void ShiftWaits(absl::Duration by, Step& step);
 
   // ---- refuse.cc
-  // True if another cluster could ever take the job than these.
-  bool CouldGoElsewhere(const Requirements& job, const std::vector<std::string>& refusing) const;
+  // True if another cluster than these, one that is not away for long, could ever take the job.
+  bool CouldGoElsewhere(Requirements job, const std::vector<std::string>& refusing,
+                        absl::Time now) const;
   // True if the run was refused and another cluster may take its job; it is then remembered.
   bool GoesElsewhere(const v1::Run& run, uint64_t id, const Job& job, absl::Time now);
   // Puts the job into the group for which those clusters are ruled out that are for the job.

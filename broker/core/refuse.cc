@@ -18,12 +18,22 @@
 #include "contract/launch_refusals.h"
 
 namespace muster::core {
+namespace {
 
-bool Core::Impl::CouldGoElsewhere(const Requirements& job,
-                                  const std::vector<std::string>& refusing) const {
+// A cluster that is away for so long may never come back: no job waits for it in place of a failure
+// that somebody can mend.
+constexpr absl::Duration kLongAway = absl::Minutes(15);
+
+}  // namespace
+
+bool Core::Impl::CouldGoElsewhere(Requirements job, const std::vector<std::string>& refusing,
+                                  absl::Time now) const {
+  // Those that are due again since the last tick are not ruled out any more.
+  job.ruled_out.clear();
   return std::any_of(clusters_by_name_.begin(), clusters_by_name_.end(), [&](const auto& entry) {
     const auto& [name, cluster] = entry;
     return std::find(refusing.begin(), refusing.end(), name) == refusing.end() &&
+           (cluster->session || now - cluster->last_heard < kLongAway) &&
            CheckFit(job, cluster->saved, *limits_).ever();
   });
 }
@@ -37,7 +47,7 @@ bool Core::Impl::GoesElsewhere(const v1::Run& run, uint64_t id, const Job& job, 
   const Requirements& requirements = groups_.at(job.group)->requirements;
   std::vector<std::string> refusing = refused_.RuledOut(id, now);
   refusing.push_back(run.cluster());
-  if (!CouldGoElsewhere(requirements, refusing)) return false;
+  if (!CouldGoElsewhere(requirements, refusing, now)) return false;
   refused_.Put(id, std::move(clusters), now);
   return true;
 }

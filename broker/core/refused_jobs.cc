@@ -44,6 +44,13 @@ std::optional<uint64_t> RefusedJobs::TakeDue(absl::Time now) {
   return job;
 }
 
+void RefusedJobs::Shift(absl::Duration by) {
+  times_.Shift(absl::ToInt64Microseconds(by));
+  for (auto& [job, clusters] : jobs_) {
+    for (contract::RefusingCluster& one : clusters) one.until += by;
+  }
+}
+
 void RefusedJobs::Await(uint64_t job, const Clusters& clusters, absl::Time now) {
   times_.Remove(job);
   absl::Time next = absl::InfiniteFuture();

@@ -35,6 +35,9 @@ class RefusedJobs {
   // Returns a job that may go to one more cluster since the last call; nothing: there is none. Each
   // is returned once for each time that comes.
   std::optional<uint64_t> TakeDue(absl::Time now);
+  // Moves all times, for a clock that was set. A broker that starts again counts from the ends of
+  // the runs, by the clock of before.
+  void Shift(absl::Duration by);
 
  private:
   void Await(uint64_t job, const Clusters& clusters, absl::Time now);

@@ -72,23 +72,25 @@ void Core::Impl::RestoreJobs(std::vector<Requirements> requirements,
       withdrawals_.emplace(saved.id, *saved.withdrawal);
     if (saved.retry_time) retries_.Add(saved.id, absl::ToUnixMicros(*saved.retry_time));
     AwaitAgain(saved);
-    RestoreRefusals(saved, &job);
     jobs_.emplace_hint(jobs_.end(), saved.id, job);
     Recount(saved.id, job, Standing());
   }
+  // A refused job leaves its group, which may end the group: all jobs have theirs by now.
+  for (const LiveJob& saved : jobs) RestoreRefusals(saved);
 }
 
-void Core::Impl::RestoreRefusals(const LiveJob& saved, Job* job) {
+void Core::Impl::RestoreRefusals(const LiveJob& saved) {
   if (saved.refusals.empty()) return;
+  Job& job = jobs_.at(saved.id);
   RefusedJobs::Clusters clusters = saved.refusals;
   std::vector<std::string> names;
   for (const contract::RefusingCluster& one : clusters) names.push_back(one.cluster);
   // Without another cluster such a job has waited for a retry.
-  if (!CouldGoElsewhere(groups_.at(job->group)->requirements, names))
+  if (!CouldGoElsewhere(groups_.at(job.group)->requirements, names, absl::InfinitePast()))
     std::erase_if(clusters, [](const contract::RefusingCluster& one) { return one.passes; });
   // The first tick tells the time, and ends what is over.
   refused_.Put(saved.id, std::move(clusters), absl::InfinitePast());
-  RuleOut(saved.id, *job, absl::InfinitePast());
+  RuleOut(saved.id, job, absl::InfinitePast());
 }
 
 void Core::Impl::RestoreRuns(std::vector<PutRun> runs) {

@@ -48,6 +48,7 @@ void Core::Impl::EndWaits(Step& step) {
 void Core::Impl::ShiftWaits(absl::Duration by, Step& step) {
   retries_.Shift(absl::ToInt64Microseconds(by));
   retries_.ForEach([&](uint64_t id) { step.jobs.push_back(id); });
+  refused_.Shift(by);
 }
 
 }  // namespace muster::core

@@ -8,6 +8,7 @@
 #include "broker/core/event_bounds.h"
 #include "broker/core/timestamps.h"
 #include "contract/failures.h"
+#include "contract/launch_refusals.h"
 #include "contract/states.h"
 
 namespace muster::core {
@@ -102,6 +103,14 @@ void FillIn(v1::Run* run) {
   contract::PutSentence(failure);
 }
 
+// The time for which a cluster that refused a run is ruled out counts from the run's end: by the
+// broker's clock, from which the agent's may differ.
+void BoundRefusal(absl::Time now, v1::Run* run) {
+  if (!contract::MayGoElsewhere(*run)) return;
+  const absl::Time assigned = std::min(ToTime(run->assign_time()), now);
+  SetTimestamp(std::clamp(ToTime(run->end_time()), assigned, now), run->mutable_end_time());
+}
+
 }  // namespace
 
 v1::Run AssignedRun(uint32_t number, std::string run_key, std::string cluster, absl::Time now) {
@@ -129,6 +138,7 @@ RunStep Apply(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
   if (moves || restarts) {
     UpdateRun(event, now, run);
     FillIn(run);
+    BoundRefusal(now, run);
     return restarts ? RunStep::kRestarted : RunStep::kMoved;
   }
   const v1::Run shown = Shown(*run);

@@ -53,8 +53,9 @@ void NoteRefusal(const v1::Run& refused, std::vector<RefusingCluster>* known) {
   ++at->times;
   at->passes = refused.failure().retriable();
   absl::Duration wait = at->passes ? kAskedAgainIfItPasses : kAskedAgain;
-  for (uint32_t before = 1; before < at->times && wait < kLatestAskedAgain; ++before) wait *= 2;
-  at->until = EndOf(refused) + std::min(wait, kLatestAskedAgain);
+  const absl::Duration most = at->passes ? kLatestAskedAgainIfItPasses : kLatestAskedAgain;
+  for (uint32_t before = 1; before < at->times && wait < most; ++before) wait *= 2;
+  at->until = EndOf(refused) + std::min(wait, most);
 }
 
 std::vector<RefusingCluster> RefusalsOf(const v1::Job& job) {

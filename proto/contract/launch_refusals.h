@@ -32,7 +32,9 @@ struct RefusingCluster {
 inline constexpr absl::Duration kAskedAgainIfItPasses = absl::Minutes(1);
 // The same if somebody has to do something first: give the user an account, raise a limit.
 inline constexpr absl::Duration kAskedAgain = absl::Hours(1);
-// A cluster that was mended is used again within this time.
+// The longest waits: a cause that passes is gone by then, or will be at the next look; a cluster
+// that was mended is used again within the other.
+inline constexpr absl::Duration kLatestAskedAgainIfItPasses = absl::Minutes(10);
 inline constexpr absl::Duration kLatestAskedAgain = absl::Hours(24);
 // A job that clusters have refused so often fails with the next refusal: the fault is the job's.
 // It bounds the job's runs and what is remembered of them.

@@ -72,7 +72,7 @@ TEST_F(LateBindingTest, AFewRunsWaitOnAFullClusterAndTheOtherJobsInTheBroker) {
   const v1::StateReason reason = Explain(jobs.back());
   EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_CLUSTER_BUSY);
   EXPECT_EQ(reason.cluster(), "a");
-  EXPECT_THAT(reason.message(), HasSubstr("others have the room"));
+  EXPECT_THAT(reason.message(), HasSubstr("other jobs have the room"));
 }
 
 TEST_F(LateBindingTest, AJobGoesWhereRoomComesFreeFirst) {

@@ -217,6 +217,81 @@ TEST_F(RefuseTest, AClusterWhoseTimeHasComeDuringARestartIsAskedAtTheFirstTick) 
   EXPECT_THAT(Assigned(a_), ElementsAre(Key(id, 2)));
 }
 
+TEST_F(RefuseTest, ARestartFindsJobsOfOneKindOfWhichTheFirstWasRefused) {
+  const uint64_t refused = RefusedByA();
+  const uint64_t other = MustSubmit(Spec());
+  const uint64_t third = MustSubmit(Spec());
+  Restart();
+  EXPECT_THAT(Explain(refused).message(), HasSubstr("it refused run 1"));
+  a_ = Connect("a");
+  b_ = Connect("b");
+  Cordon("b", false);
+  for (const uint64_t id : {refused, other, third})
+    EXPECT_EQ(Job(id).state(), v1::JOB_STATE_PENDING) << id;
+  EXPECT_EQ(Job(refused).cluster(), "b");
+}
+
+TEST_F(RefuseTest, AClusterThatIsDueAgainKeepsTheJobFromFailingBeforeTheTickThatSaysSo) {
+  const uint64_t id = RefusedByA();
+  Cordon("a", true);
+  Cordon("b", false);
+  ASSERT_THAT(Assigned(b_), ElementsAre(Key(id, 2)));
+  now_ += absl::Hours(1);
+  Refuse(b_, id, 2);
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED);
+  Cordon("a", false);
+  EXPECT_THAT(Assigned(a_), ElementsAre(Key(id, 3)));
+}
+
+TEST_F(RefuseTest, NoJobWaitsForAClusterThatIsAwayForLong) {
+  Gone(b_);
+  now_ += absl::Minutes(14);
+  Beat(a_);
+  const uint64_t early = MustSubmit(Spec());
+  Refuse(a_, early, 1);
+  EXPECT_EQ(Job(early).state(), v1::JOB_STATE_QUEUED);
+  now_ += absl::Minutes(1);
+  Beat(a_);
+  const uint64_t late = MustSubmit(Spec());
+  Refuse(a_, late, 1);
+  EXPECT_EQ(Job(late).state(), v1::JOB_STATE_FAILED);
+}
+
+TEST_F(RefuseTest, TheTimeCountsByTheBrokersClock) {
+  Cordon("b", true);
+  const uint64_t id = MustSubmit(Spec());
+  agent::v1::RunEvent event = Refusal(++of_a_, Key(id), /*passes=*/true);
+  SetTimestamp(now_ - absl::Minutes(10), event.mutable_end_time());
+  Report(a_, {event});
+  EXPECT_EQ(ToTime(Job(id).runs(0).end_time()), now_);
+  Pass(absl::Seconds(59));
+  EXPECT_THAT(Assigned(a_), IsEmpty());
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(Assigned(a_), ElementsAre(Key(id, 2)));
+}
+
+TEST_F(RefuseTest, ACauseThatPassesRulesTheClusterOutForTenMinutesAtMost) {
+  const uint64_t id = RefusedByA(/*passes=*/true);
+  for (int run = 2; run <= 6; ++run) {
+    Pass(absl::Minutes(10));
+    ASSERT_THAT(Assigned(a_), ElementsAre(Key(id, run)));
+    Refuse(a_, id, run, /*passes=*/true);
+  }
+}
+
+TEST_F(RefuseTest, AClockThatIsSetLeavesTheTimeAsItIs) {
+  const uint64_t id = RefusedByA();
+  now_ += absl::Hours(3);
+  core::Tick tick;
+  tick.clock_set_by = absl::Hours(3);
+  Do(tick);
+  EXPECT_THAT(Assigned(a_), IsEmpty());
+  Pass(absl::Hours(1) - absl::Seconds(1));
+  EXPECT_THAT(Assigned(a_), IsEmpty());
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(Assigned(a_), ElementsAre(Key(id, 2)));
+}
+
 TEST_F(RefuseTest, RefusalsAreNoReturns) {
   // "a" has a queue of its own and takes one run; another waits there until "b" is open.
   const uint64_t id = RefusedByA();
