@@ -120,15 +120,9 @@ LaunchOutcome RemoteBackend::LaunchOne(const agent::v1::Assignment& run) {
 }
 
 absl::StatusOr<std::optional<v1::Job>> RemoteBackend::Find(const std::string& run_key) {
-  absl::StatusOr<std::vector<v1::Job>> jobs = connection_->List(FilterOfRun(run_key));
-  if (!jobs.ok()) return jobs.status();
-  if (jobs->empty()) return std::nullopt;
-  // People who may change labels can give a run's label to other jobs. The job with the lowest
-  // number is the run's.
-  auto first = std::min_element(jobs->begin(), jobs->end(),
-                                [](const v1::Job& a, const v1::Job& b) { return a.id() < b.id(); });
-  book_.Add(run_key, first->id());
-  return std::move(*first);
+  absl::StatusOr<std::optional<v1::Job>> job = connection_->FindRun(config_.cluster, run_key);
+  if (job.ok() && job->has_value()) book_.Add(run_key, (*job)->id());
+  return job;
 }
 
 absl::StatusOr<uint64_t> RemoteBackend::FindId(const RunHandle& run) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -13,7 +14,12 @@ void CallAll(size_t count, const std::function<void(size_t)>& call) {
     for (size_t i = next++; i < count; i = next++) call(i);
   };
   std::vector<std::thread> others;
-  while (others.size() + 1 < std::min(count, kMaxCallsAtOnce)) others.emplace_back(work);
+  others.reserve(kMaxCallsAtOnce);
+  try {
+    while (others.size() + 1 < std::min(count, kMaxCallsAtOnce)) others.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system has no more threads to give. Those that are here make all of the calls.
+  }
   work();
   for (std::thread& other : others) other.join();
 }

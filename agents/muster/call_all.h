@@ -10,8 +10,8 @@ namespace muster::remote {
 // The most calls at a time: enough to hide the way to the other broker, and few of its threads.
 inline constexpr size_t kMaxCallsAtOnce = 8;
 
-// Calls `call` with 0 to count - 1, each once, on this thread and up to kMaxCallsAtOnce - 1 others;
-// returns when all have ended. `call` must not throw.
+// Calls `call` with 0 to count - 1, each once, on this thread and up to kMaxCallsAtOnce - 1 others,
+// or fewer if the system gives no more; returns when all have ended. `call` must not throw.
 void CallAll(size_t count, const std::function<void(size_t)>& call);
 
 }  // namespace muster::remote

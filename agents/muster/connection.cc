@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "agents/muster/translate.h"
 #include "clients/cpp/credential.h"
 #include "contract/text.h"
 #include "daemon/read_file.h"
@@ -105,6 +107,19 @@ absl::StatusOr<std::vector<v1::Job>> Connection::List(const std::string& filter)
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());
   return jobs;
+}
+
+absl::StatusOr<std::optional<v1::Job>> Connection::FindRun(const std::string& cluster,
+                                                           const std::string& run_key) {
+  const absl::StatusOr<v1::WhoAmIResponse> who = For("WhoAmI").WhoAmI(v1::WhoAmIRequest());
+  if (!who.ok()) return who.status();
+  absl::StatusOr<std::vector<v1::Job>> jobs = List(FilterOfRun(cluster, who->user(), run_key));
+  if (!jobs.ok()) return jobs.status();
+  if (jobs->empty()) return std::nullopt;
+  // The user's other jobs may have a run's label, too. The job with the lowest number is the run's.
+  return std::move(
+      *std::min_element(jobs->begin(), jobs->end(),
+                        [](const v1::Job& a, const v1::Job& b) { return a.id() < b.id(); }));
 }
 
 absl::StatusOr<std::vector<v1::Cluster>> Connection::Clusters() {

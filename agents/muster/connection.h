@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,11 @@ class Connection {
 
   // Returns the jobs that match the filter, with their latest runs.
   absl::StatusOr<std::vector<v1::Job>> List(const std::string& filter);
+  // Returns the job of a run of the cluster, with its latest run; nothing if the broker has none.
+  // Only jobs of this agent's own user count. It is asked for each time: the token's file may get
+  // that of another user.
+  absl::StatusOr<std::optional<v1::Job>> FindRun(const std::string& cluster,
+                                                 const std::string& run_key);
   // Returns all clusters of the broker.
   absl::StatusOr<std::vector<v1::Cluster>> Clusters();
 

@@ -4,23 +4,23 @@
 
 #include "agents/muster/connection.h"
 #include "agents/muster/remote.h"
-#include "agents/muster/translate.h"
 #include "contract/errors.h"
 
 namespace muster::remote {
 namespace {
 
-absl::StatusOr<uint64_t> JobOf(Connection& connection, const std::string& run_key) {
-  const absl::StatusOr<std::vector<v1::Job>> jobs = connection.List(FilterOfRun(run_key));
-  if (!jobs.ok()) return jobs.status();
-  if (!jobs->empty()) return jobs->back().id();
+absl::StatusOr<uint64_t> JobOf(Connection& connection, const std::string& cluster,
+                               const std::string& run_key) {
+  const absl::StatusOr<std::optional<v1::Job>> job = connection.FindRun(cluster, run_key);
+  if (!job.ok()) return job.status();
+  if (job->has_value()) return (*job)->id();
   return contract::Error(absl::StatusCode::kFailedPrecondition, "RUN_HAS_NO_FILES",
                          "the remote broker has no job of the run any more");
 }
 
-absl::Status Relay(Connection& connection, const agents::RankOfRun& of, const std::string& path,
-                   const agents::SendPiece& send) {
-  const absl::StatusOr<uint64_t> job = JobOf(connection, of.run_key);
+absl::Status Relay(Connection& connection, const std::string& cluster, const agents::RankOfRun& of,
+                   const std::string& path, const agents::SendPiece& send) {
+  const absl::StatusOr<uint64_t> job = JobOf(connection, cluster, of.run_key);
   if (!job.ok()) return job.status();
   v1::FetchFilesRequest request;
   request.set_job_id(*job);
@@ -43,7 +43,7 @@ agents::RelayRunFiles RelayFilesOf(const RemoteConfig& config) {
     // Each copy has a connection of its own, so that it does not delay the looks at runs.
     const absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Open(config);
     if (!connection.ok()) return connection.status();
-    return Relay(**connection, of, path, send);
+    return Relay(**connection, config.cluster, of, path, send);
   };
 }
 

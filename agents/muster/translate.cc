@@ -49,6 +49,16 @@ std::string LabelText(const std::string& text) {
   return agents::CleanText(clean, kMaxLabelBytes);
 }
 
+// Returns the text as the value of a filter.
+std::string FilterValue(std::string_view text) {
+  std::string value = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') value += '\\';
+    value += c;
+  }
+  return value + "\"";
+}
+
 // A run waits as the other broker says. Codes about the other broker's clusters and queue become
 // codes of a cluster that has a queue.
 v1::StateReasonCode CodeHere(v1::StateReasonCode code) {
@@ -227,8 +237,10 @@ v1::SubmitJobRequest RequestFor(const RemoteConfig& config, const agent::v1::Ass
   return request;
 }
 
-std::string FilterOfRun(const std::string& run_key) {
-  return fmt::format("label.{} = \"{}\"", kRunLabel, run_key);
+std::string FilterOfRun(const std::string& cluster, const std::string& user,
+                        const std::string& run_key) {
+  return fmt::format("user = {} AND label.{} = \"{}\" AND {}", FilterValue(user), kRunLabel,
+                     run_key, FilterOfCluster(cluster));
 }
 
 std::string FilterOfJobs(const std::string& cluster, const std::vector<uint64_t>& ids) {

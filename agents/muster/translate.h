@@ -34,7 +34,10 @@ v1::JobSpec SpecThere(const RemoteConfig& config, const v1::JobSpec& spec, const
 // Returns the request that launches a run. A repeat is the same request, and so gets the same job.
 v1::SubmitJobRequest RequestFor(const RemoteConfig& config, const agent::v1::Assignment& run);
 
-std::string FilterOfRun(const std::string& run_key);
+// Returns a filter for the job of a run. `user` is the one that the remote broker knows this agent
+// by: anybody there can give a job of their own the same labels.
+std::string FilterOfRun(const std::string& cluster, const std::string& user,
+                        const std::string& run_key);
 // Returns a filter for the jobs of these numbers that are runs of the cluster. `ids` has at most
 // kMaxFilterJobs.
 std::string FilterOfJobs(const std::string& cluster, const std::vector<uint64_t>& ids);

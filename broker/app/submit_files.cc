@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "broker/app/file_viewer.h"
 #include "broker/app/project_limits.h"
+#include "broker/app/readers.h"
 #include "broker/app/run_secrets.h"
 #include "broker/app/submit_warnings.h"
 #include "broker/core/cluster_view.h"
@@ -23,6 +24,8 @@
 #include "contract/sentences.h"
 #include "contract/shell_environment.h"
 #include "contract/slurm_options.h"
+#include "contract/text.h"
+#include "daemon/log.h"
 
 namespace muster::broker {
 namespace {
@@ -58,6 +61,45 @@ void ToEngine(const Services& services, core::Submit submit, SubmitDone done) {
   services.engine->Submit(std::move(submit), std::move(done));
 }
 
+// The files of a job, which become its project's.
+struct SharedFiles {
+  std::shared_ptr<const v1::JobSpec> spec;
+  std::string prefix;  // of the spec's fields
+};
+
+// The jobs are accepted. Files that have gone since are asked for once more: the repeat of the
+// submit then shares them. Any other failure costs the members another upload, and no job.
+absl::Status ShareAll(const Services& services, const std::vector<SharedFiles>& all) {
+  for (const SharedFiles& one : all) {
+    absl::Status status = services.job_files->Share(*one.spec, one.prefix);
+    if (absl::IsFailedPrecondition(status)) return status;
+    if (!status.ok()) {
+      LogEvent(spdlog::level::warn, "files_not_shared",
+               {{"project", one.spec->project()}, {"error", std::string(ToStd(status.message()))}});
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Shares the files when the jobs are accepted, before the answer: those of a refused submit stay
+// the submitter's. Returns null if too many calls wait for the file workers.
+SubmitDone Sharing(const Services& services, std::vector<SharedFiles> all, SubmitDone done) {
+  auto place = AnswerPlace::Take(services.file_workers);
+  if (!place) return nullptr;
+  return [services, place = std::move(place), all = std::move(all),
+          done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> result) {
+    if (!result.ok()) {
+      place->GiveBack();
+      return done(std::move(result));
+    }
+    place->Use([services, all, done, result = *std::move(result)](bool may_read) {
+      const absl::Status shared = may_read ? ShareAll(services, all) : absl::OkStatus();
+      if (!shared.ok()) return done(shared);
+      done(result);
+    });
+  };
+}
+
 // A submit whose files are being looked at.
 struct Looking {
   Services services;
@@ -69,6 +111,7 @@ struct Looking {
   // remember trees that are not complete.
   void Run() {
     std::map<std::string, const core::SubmitItem*> seen;  // by their files
+    std::vector<SharedFiles> shared;
     for (size_t i = 0; i < submit.items.size(); ++i) {
       core::SubmitItem& item = submit.items[i];
       if (!BringsFiles(item)) continue;
@@ -77,10 +120,16 @@ struct Looking {
         const std::string prefix =
             submit.items.size() > 1 ? fmt::format("requests[{}].spec.", i) : "spec.";
         LookAt(&item, prefix);
+        if (item.files.ok()) shared.push_back({item.spec, prefix});
       } else {
         item.files = known->second->files;
         item.archive_bytes = known->second->archive_bytes;
       }
+    }
+    if (!submit.validate_only && !shared.empty()) {
+      SubmitDone sharing = Sharing(services, std::move(shared), done);
+      if (sharing == nullptr) return done(services.file_workers->Refusal());
+      done = std::move(sharing);
     }
     ToEngine(services, std::move(submit), std::move(done));
   }
@@ -90,8 +139,6 @@ struct Looking {
     const files::Viewer of_item = item->rerun_of != 0 ? files::Viewer::All(submit.user) : viewer;
     item->files = services.job_files->Check(*item->spec, prefix, of_item);
     item->archive_bytes = services.job_files->ArchiveBytes(*item->spec, of_item);
-    if (item->files.ok() && !submit.validate_only)
-      item->files = services.job_files->Share(*item->spec);
   }
 };
 

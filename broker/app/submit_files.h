@@ -19,7 +19,9 @@ inline constexpr size_t kMaxTreesPerSubmit = 64;
 // once. For other jobs the file workers look first which files are here, and the core decides: a
 // repeat of an accepted request needs no files, and nobody is told to upload files of a job that no
 // cluster would take. Files that the principal may not know of are missing (file_viewer.h), except
-// for a rerun, whose source the principal can read. The files of the others become their project's.
+// for a rerun, whose source the principal can read. Once the jobs of
+// a submit are accepted, their files become those of their project, before the answer; if one has
+// gone since, the answer is FILES_MISSING, and a repeat with the same request id is none too many.
 // A submit that only validates needs no files: a client may ask before it sends
 // them. A job whose pool takes no jobs at the moment, or whose clusters' agents are not connected,
 // is accepted with a warning. Does not block.

@@ -39,17 +39,27 @@ absl::StatusOr<std::unique_ptr<FileOwners>> FileOwners::Open(const std::string& 
     if (absl::Status status = (*database)->Execute(pragma); !status.ok()) return status;
   }
   if (absl::Status status = (*database)->MakeTables(kSchema, kVersion); !status.ok()) return status;
-  std::unique_ptr<FileOwners> owners(new FileOwners(*std::move(database)));
+  auto reader = Database::Open(path, SQLITE_OPEN_READONLY, {.remedies = kRemedies});
+  if (!reader.ok()) return reader.status();
+  // The other connection locks this one out only while it recovers the file.
+  if (absl::Status status = (*reader)->Execute("PRAGMA busy_timeout = 5000"); !status.ok())
+    return status;
+  std::unique_ptr<FileOwners> owners(new FileOwners(*std::move(database), *std::move(reader)));
   if (absl::Status status = owners->Prepare(); !status.ok()) return status;
   return owners;
 }
 
 absl::Status FileOwners::Prepare() {
+  {
+    const MutexLock lock(reader_mutex_);
+    absl::Status status = reader_->PrepareAll(
+        {{&find_, "SELECT owner FROM owner WHERE sha256 = ?"},
+         {&next_, "SELECT DISTINCT sha256 FROM owner WHERE sha256 > ? ORDER BY sha256 LIMIT ?"}});
+    if (!status.ok()) return status;
+  }
   const MutexLock lock(mutex_);
   return database_->PrepareAll(
-      {{&find_, "SELECT owner FROM owner WHERE sha256 = ?"},
-       {&next_, "SELECT DISTINCT sha256 FROM owner WHERE sha256 > ? ORDER BY sha256 LIMIT ?"},
-       {&add_, "INSERT OR IGNORE INTO owner (sha256, owner, since) VALUES (?, ?, ?)"},
+      {{&add_, "INSERT OR IGNORE INTO owner (sha256, owner, since) VALUES (?, ?, ?)"},
        {&drop_earliest_,
         "DELETE FROM owner WHERE sha256 = ?1 AND owner = (SELECT owner FROM owner WHERE "
         "sha256 = ?1 AND owner <> ?2 ORDER BY since LIMIT 1) "
@@ -59,7 +69,18 @@ absl::Status FileOwners::Prepare() {
 
 absl::StatusOr<uint32_t> FileOwners::Add(const std::vector<std::string>& sha256s,
                                          const std::string& owner, absl::Time now) {
-  if (sha256s.empty()) return 0;
+  uint32_t added = 0;
+  for (size_t begin = 0; begin < sha256s.size(); begin += kMaxFilesPerTransaction) {
+    const absl::StatusOr<uint32_t> some =
+        AddSome(absl::MakeConstSpan(sha256s).subspan(begin, kMaxFilesPerTransaction), owner, now);
+    if (!some.ok()) return some.status();
+    added += *some;
+  }
+  return added;
+}
+
+absl::StatusOr<uint32_t> FileOwners::AddSome(absl::Span<const std::string> sha256s,
+                                             const std::string& owner, absl::Time now) {
   const MutexLock lock(mutex_);
   uint32_t added = 0;
   const absl::Status done =
@@ -84,7 +105,7 @@ absl::StatusOr<uint32_t> FileOwners::Add(const std::vector<std::string>& sha256s
 absl::StatusOr<bool> FileOwners::MayKnow(const Viewer& viewer, const std::string& sha256) const {
   if (viewer.sees_all()) return true;
   const std::string bytes = BytesOf(sha256);
-  const MutexLock lock(mutex_);
+  const MutexLock lock(reader_mutex_);
   const ScopedReset reset(&find_);
   find_.Start().BindBlob(bytes);
   while (true) {
@@ -110,7 +131,7 @@ absl::Status FileOwners::Forget(const std::vector<std::string>& sha256s) {
 absl::StatusOr<std::vector<std::string>> FileOwners::After(const std::string& sha256,
                                                            int max_files) const {
   const std::string bytes = BytesOf(sha256);
-  const MutexLock lock(mutex_);
+  const MutexLock lock(reader_mutex_);
   const ScopedReset reset(&next_);
   next_.Start().BindBlob(bytes).Bind(max_files);
   std::vector<std::string> all;

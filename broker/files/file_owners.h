@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "broker/files/viewer.h"
 #include "daemon/sqlite.h"
 #include "sync/mutex.h"
@@ -28,6 +29,9 @@ namespace muster::files {
 // have the most; a project is one owner for all of its members. One more takes the place of the
 // earliest, who has to upload the file again.
 inline constexpr int kMaxOwnersPerFile = 256;
+// Most files of one transaction: others who write wait for it. A job may bring 50,000
+// files along.
+inline constexpr size_t kMaxFilesPerTransaction = 1000;
 
 class FileOwners {
  public:
@@ -35,10 +39,10 @@ class FileOwners {
   static absl::StatusOr<std::unique_ptr<FileOwners>> Open(const std::string& path);
 
   // Adds an owner of files that are there. OK: it is on disk. Returns how many of them were not the
-  // owner's before. Nothing is written if none is new.
+  // owner's before. Nothing is written if none is new. After an error some may have been added.
   absl::StatusOr<uint32_t> Add(const std::vector<std::string>& sha256s, const std::string& owner,
                                absl::Time now);
-  // True if the viewer may know of the file, should it be there.
+  // True if the viewer may know of the file, should it be there. Does not wait for those who write.
   absl::StatusOr<bool> MayKnow(const Viewer& viewer, const std::string& sha256) const;
   // Removes all owners of files that are not there. Nothing is written if there are none.
   absl::Status Forget(const std::vector<std::string>& sha256s);
@@ -46,16 +50,25 @@ class FileOwners {
   absl::StatusOr<std::vector<std::string>> After(const std::string& sha256, int max_files) const;
 
  private:
-  explicit FileOwners(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+  FileOwners(std::unique_ptr<Database> database, std::unique_ptr<Database> reader)
+      : database_(std::move(database)), reader_(std::move(reader)) {}
   absl::Status Prepare();
+  // Adds an owner of at most kMaxFilesPerTransaction files.
+  absl::StatusOr<uint32_t> AddSome(absl::Span<const std::string> sha256s, const std::string& owner,
+                                   absl::Time now);
 
-  mutable Mutex mutex_;
+  Mutex mutex_;
   const std::unique_ptr<Database> database_;
-  mutable Statement find_ ABSL_GUARDED_BY(mutex_);
-  mutable Statement next_ ABSL_GUARDED_BY(mutex_);
   Statement add_ ABSL_GUARDED_BY(mutex_);
   Statement drop_earliest_ ABSL_GUARDED_BY(mutex_);
   Statement forget_ ABSL_GUARDED_BY(mutex_);
+
+  // A connection that reads sees what the other one has committed (WAL), while that one writes on.
+  // It closes first, so that the other one can empty the log.
+  mutable Mutex reader_mutex_;
+  const std::unique_ptr<Database> reader_;
+  mutable Statement find_ ABSL_GUARDED_BY(reader_mutex_);
+  mutable Statement next_ ABSL_GUARDED_BY(reader_mutex_);
 };
 
 }  // namespace muster::files

@@ -193,7 +193,8 @@ absl::Status FileStore::DropDamaged(const std::string& sha256, const KeptFile& k
   return Missing(sha256);
 }
 
-absl::Status FileStore::Reserve(const std::string& sha256, uint64_t size_bytes) {
+absl::Status FileStore::Reserve(const std::string& sha256, uint64_t size_bytes,
+                                const Viewer& viewer) {
   const uint64_t largest = std::max<uint64_t>(options_.max_job_bytes, contract::kMaxTreeBytes);
   if (size_bytes > largest) {
     return NoRoom("FILE_TOO_LARGE", sha256,
@@ -209,14 +210,24 @@ absl::Status FileStore::Reserve(const std::string& sha256, uint64_t size_bytes) 
   const uint64_t occupied = Occupied(size_bytes);
   const MutexLock lock(mutex_);
   if (occupied > options_.max_total_bytes || used_bytes_ > options_.max_total_bytes - occupied) {
+    // From two answers one could tell the size of what others bring.
+    const std::string kept =
+        viewer.sees_all() ? fmt::format("{} of files already, of {}", FormatBytes(used_bytes_),
+                                        FormatBytes(options_.max_total_bytes))
+                          : "nearly as many files already as";
     return NoRoom("FILES_FULL", sha256,
-                  fmt::format("it has {}, and this broker keeps {} of files already, of {} that it "
-                              "may (files.max_total_bytes); files that no unfinished job names go "
+                  fmt::format("it has {}, and this broker keeps {} that it may "
+                              "(files.max_total_bytes); files that no unfinished job names go "
                               "when they were not used for an hour, or ask its operator for room",
-                              FormatBytes(size_bytes), FormatBytes(used_bytes_),
-                              FormatBytes(options_.max_total_bytes)));
+                              FormatBytes(size_bytes), kept));
   }
   if (free_bytes < options_.keep_free_bytes + incoming_bytes_ + occupied) {
+    if (!viewer.sees_all()) {
+      return NoRoom("DISK_FULL", sha256,
+                    fmt::format("it has {}, and the broker's disk has too little room left for it; "
+                                "ask its operator for room",
+                                FormatBytes(size_bytes)));
+    }
     return NoRoom("DISK_FULL", sha256,
                   fmt::format("it has {}, and the disk of {} has {} left, of which the broker "
                               "needs {} itself; make room there",
@@ -235,8 +246,9 @@ void FileStore::Release(uint64_t size_bytes) {
 }
 
 absl::StatusOr<std::unique_ptr<IncomingFile>> FileStore::NewFile(const std::string& sha256,
-                                                                 uint64_t size_bytes) {
-  if (absl::Status status = Reserve(sha256, size_bytes); !status.ok()) return status;
+                                                                 uint64_t size_bytes,
+                                                                 const Viewer& viewer) {
+  if (absl::Status status = Reserve(sha256, size_bytes, viewer); !status.ok()) return status;
   auto incoming = std::make_unique<IncomingFile>(this, sha256, size_bytes);
   const std::filesystem::path path = incoming_ / fmt::format("{}", next_incoming_.fetch_add(1));
   auto file = disk::OpenFile(path, O_WRONLY | O_CREAT | O_EXCL);

@@ -121,9 +121,10 @@ class FileStore {
   // last one may be out of date.
   uint64_t dropped() const { return dropped_; }
 
-  // Reserves room for a file. RESOURCE_EXHAUSTED with FILE_TOO_LARGE, FILES_FULL or DISK_FULL.
+  // Reserves room for a file. RESOURCE_EXHAUSTED with FILE_TOO_LARGE, FILES_FULL or DISK_FULL. Only
+  // a viewer who sees all files is told how much they take.
   absl::StatusOr<std::unique_ptr<IncomingFile>> NewFile(const std::string& sha256,
-                                                        uint64_t size_bytes);
+                                                        uint64_t size_bytes, const Viewer& viewer);
   struct Counts {
     uint32_t stored = 0;
     uint32_t known = 0;  // files that were there before
@@ -179,7 +180,7 @@ class FileStore {
 
   absl::Status EmptyIncoming() const;
   absl::Status Survey();
-  absl::Status Reserve(const std::string& sha256, uint64_t size_bytes);
+  absl::Status Reserve(const std::string& sha256, uint64_t size_bytes, const Viewer& viewer);
   void Release(uint64_t size_bytes);
   // Moves one file. False: it was already there.
   absl::StatusOr<bool> MoveLocked(IncomingFile* file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -22,6 +22,19 @@ absl::Status NoTree(const std::string& field, std::string_view why) {
   return contract::BadField(field, fmt::format("names no tree that can be laid out: {}", why));
 }
 
+absl::Status FilesMissing(const std::string& field, uint32_t missing, std::string_view named) {
+  return contract::Error(
+      absl::StatusCode::kFailedPrecondition, "FILES_MISSING",
+      fmt::format("{}: {} of the files that the job brings along are not at this broker: {}; "
+                  "upload them (FindMissingFiles, UploadFiles) and submit again",
+                  field, missing, named),
+      {{"field", field}, {"missing", fmt::format("{}", missing)}});
+}
+
+std::string TreeItself(const std::string& tree_sha256) {
+  return fmt::format("the tree {} itself", tree_sha256);
+}
+
 }  // namespace
 
 absl::Status JobFiles::CheckShell(const v1::JobSpec& spec, std::string_view prefix,
@@ -55,14 +68,7 @@ absl::Status JobFiles::Check(const v1::JobSpec& spec, std::string_view prefix,
     if (absl::IsInvalidArgument(look.status()))
       return NoTree(field, ToStd(look.status().message()));
     if (!look.ok()) return look.status();
-    if (look->missing > 0) {
-      return contract::Error(
-          absl::StatusCode::kFailedPrecondition, "FILES_MISSING",
-          fmt::format("{}: {} of the files that the job brings along are not at this broker: {}; "
-                      "upload them (FindMissingFiles, UploadFiles) and submit again",
-                      field, look->missing, look->named),
-          {{"field", field}, {"missing", fmt::format("{}", look->missing)}});
-    }
+    if (look->missing > 0) return FilesMissing(field, look->missing, look->named);
     // Each tree's own sum was checked for an overflow, but the sum of 64 trees was not.
     total += std::min(look->total_bytes, std::numeric_limits<uint64_t>::max() - total);
   }
@@ -91,15 +97,21 @@ absl::Status JobFiles::Use(const std::string& tree_sha256) {
   return absl::IsInvalidArgument(look.status()) ? absl::OkStatus() : look.status();
 }
 
-absl::Status JobFiles::Share(const v1::JobSpec& spec) {
+absl::Status JobFiles::Share(const v1::JobSpec& spec, std::string_view prefix) {
   const std::string owner = OwnerOfProject(spec.project());
   if (contract::HasShellEnvironment(spec)) {
-    absl::Status status =
-        store_->AddOwner({spec.slurm().batch_script().environment().file_sha256()}, owner);
+    absl::Status status = CheckShell(spec, prefix, Broker());
+    if (!status.ok()) return status;
+    status = store_->AddOwner({spec.slurm().batch_script().environment().file_sha256()}, owner);
     if (!status.ok()) return status;
   }
-  for (const v1::Upload& upload : spec.uploads()) {
-    if (absl::Status status = ShareTree(upload.tree_sha256(), owner); !status.ok()) return status;
+  for (int i = 0; i < spec.uploads_size(); ++i) {
+    const std::string& tree = spec.uploads(i).tree_sha256();
+    absl::Status status = ShareTree(tree, owner);
+    if (absl::IsNotFound(status)) {
+      return FilesMissing(fmt::format("{}uploads[{}].tree_sha256", prefix, i), 1, TreeItself(tree));
+    }
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -152,7 +164,7 @@ absl::StatusOr<JobFiles::Look> JobFiles::LookAtFiles(const std::string& tree_sha
   }
   const auto bytes = store_->ReadKept(tree_sha256, viewer);
   if (absl::IsNotFound(bytes.status())) {
-    note_missing(fmt::format("the tree {} itself", tree_sha256));
+    note_missing(TreeItself(tree_sha256));
     return look;
   }
   if (!bytes.ok()) return bytes.status();

@@ -37,8 +37,9 @@ class JobFiles {
   uint64_t ArchiveBytes(const v1::JobSpec& spec, const Viewer& viewer);
 
   // Makes the files of a spec, which were all here a moment ago, those of its project: its members
-  // can read them in the job's runs. They need not upload them again.
-  absl::Status Share(const v1::JobSpec& spec);
+  // can read them in the job's runs. They need not upload them again. `prefix` is as of Check.
+  // FAILED_PRECONDITION, FILES_MISSING: one has gone since.
+  absl::Status Share(const v1::JobSpec& spec, std::string_view prefix);
 
   // Marks the files of an unfinished job's tree as used now. Missing files are skipped: it is not
   // the task of this method to bring them back.
@@ -68,6 +69,7 @@ class JobFiles {
   absl::Status CheckShell(const v1::JobSpec& spec, std::string_view prefix, const Viewer& viewer);
   absl::StatusOr<Look> LookAt(const std::string& tree_sha256, const Viewer& viewer);
   absl::StatusOr<Look> LookAtFiles(const std::string& tree_sha256, const Viewer& viewer);
+  // NOT_FOUND: the tree has gone.
   absl::Status ShareTree(const std::string& tree_sha256, const std::string& owner);
   bool Recall(const std::string& key, Look* look);
   void Remember(const std::string& key, const Look& look);

@@ -34,7 +34,7 @@ absl::Status Upload::Begin(const std::string& sha256, uint64_t size_bytes) {
   if (*there) {
     ++counts_.known;
   } else {
-    auto file = store_->NewFile(sha256, size_bytes);
+    auto file = store_->NewFile(sha256, size_bytes, viewer_);
     if (!file.ok()) return file.status();
     file_ = *std::move(file);
   }

@@ -20,6 +20,7 @@ struct OidcIssuer {
   std::string name;  // of an entry of oidc.issuers; empty: the single form
   oidc::VerifierOptions options;
   std::string ca_file;
+  bool has_scopes = false;  // the setting names them
 };
 
 struct Config {

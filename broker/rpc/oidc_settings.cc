@@ -82,7 +82,11 @@ std::vector<Setting> IssuerSettings(const std::string& prefix, OidcIssuer* issue
       {prefix + "ca_file", "certificates in PEM that vouch for the provider [those of the system]",
        TextInto(&issuer->ca_file)},
       {prefix + "scopes", "scopes that muster login asks for [openid email offline_access]",
-       TextInto(&options->scopes)},
+       [issuer](const std::string& value) {
+         issuer->options.scopes = value;
+         issuer->has_scopes = true;
+         return absl::OkStatus();
+       }},
       {prefix + "username_claim",
        "claim with the user's name, unique and not of the user's choice; the user is oidc:NAME "
        "[email]",
@@ -182,6 +186,18 @@ absl::Status FinishIssuer(std::string_view where, OidcIssuer* issuer) {
   return absl::OkStatus();
 }
 
+// Clients log in at the first provider. They would never ask another one for its scopes.
+absl::Status CheckScopes(const std::vector<OidcIssuer>& all) {
+  for (size_t i = 1; i < all.size(); ++i) {
+    if (!all[i].has_scopes) continue;
+    return BadSetting(fmt::format(
+        "oidc.issuers, {}: scopes has no effect, because muster login goes to {} alone; leave "
+        "scopes out here",
+        all[i].name, all[0].options.jwt.issuer));
+  }
+  return absl::OkStatus();
+}
+
 // A token names its issuer, and a user's name the provider: both say which one it is.
 absl::Status CheckApart(const std::vector<OidcIssuer>& all) {
   if (all.size() > oidc::kMaxIssuers) {
@@ -236,6 +252,7 @@ absl::Status FinishOidc(Config* config) {
     prefixes.push_back(issuer.options.person.prefix);
   }
   if (absl::Status status = CheckApart(all); !status.ok()) return status;
+  if (absl::Status status = CheckScopes(all); !status.ok()) return status;
   config->broker.people.clear();
   for (OidcIssuer& issuer : all) {
     issuer.options.person.foreign_prefixes = prefixes;

@@ -261,7 +261,8 @@ def test_a_provider_for_which_no_certificate_vouches_is_not_believed(world, prov
     ({"issuers": [{"name": "corp"}]}, "needs oidc.issuers, corp: issuer"),
     ({"issuers": [{"name": "corp", "issuer": "https://id.example"}]}, "needs oidc.issuers, corp: audience"),
     ({"issuers": [{"name": one, "issuer": "https://id.example", "audience": "m"} for one in "ab"]}, "is there twice"),
-    ({"issuers": [{"name": "a", "issuer": f"https://{one}.example", "audience": "m"} for one in "ab"]}, "have the name")])
+    ({"issuers": [{"name": "a", "issuer": f"https://{one}.example", "audience": "m"} for one in "ab"]}, "have the name"),
+    ({"issuers": [{"name": "a", "issuer": "https://a.example", "audience": "m", "scopes": "openid"}]}, "oidc.issuers, a: scopes")])
 def test_a_setting_that_does_not_fit_is_named(world, provider, changes, word):
     path = world.write("refused.yaml", settings(provider, **changes))
     refused = world.daemon_once("muster-broker", "--config", path)

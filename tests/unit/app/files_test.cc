@@ -139,5 +139,52 @@ TEST_F(FilesOfJobsTest, AJobBringsNoFileOfOthersAlongAndItsProjectHasWhatItBring
   EXPECT_EQ(reason(submit(MemberOf("speech", "bob"), "speech").status()), "FILES_MISSING");
 }
 
+TEST_F(FilesOfJobsTest, ARefusedSubmitGivesItsProjectNothing) {
+  const Principal ada = MemberOf("vision", "ada"), carl = MemberOf("vision", "carl");
+  const std::string variables = Keep("A=1", files::Viewer::Of("ada", {"vision"}));
+  v1::SubmitJobRequest request;
+  v1::JobSpec& spec = *request.mutable_spec();
+  spec.set_project("vision");
+  spec.mutable_command()->set_script("#!/bin/sh\ntrue\n");
+  spec.mutable_slurm()->mutable_batch_script()->mutable_environment()->set_file_sha256(variables);
+  spec.mutable_placement()->add_clusters("nowhere");
+  const auto submit = [&] {
+    return Await<v1::SubmitJobResponse>(
+        [&](SubmitJobDone done) { SubmitJob(ada, services_, request, std::move(done)); });
+  };
+  const auto carl_lacks = [&] {
+    v1::FindMissingFilesRequest find;
+    find.add_sha256(variables);
+    return FindMissingFiles(carl, services_, find)->missing_sha256_size() == 1;
+  };
+  EXPECT_TRUE(absl::IsNotFound(submit().status())) << submit().status();
+  EXPECT_TRUE(carl_lacks());
+  request.set_validate_only(true);
+  request.mutable_spec()->clear_placement();
+  EXPECT_TRUE(submit().ok()) << submit().status();
+  EXPECT_TRUE(carl_lacks()) << "a submit that only validates is no job";
+  request.set_validate_only(false);
+  EXPECT_TRUE(submit().ok());
+  EXPECT_FALSE(carl_lacks()) << "the files are shared before the answer";
+}
+
+TEST_F(FilesOfJobsTest, ASubmitFindsAPlaceToShareItsFilesOrIsRefusedWhole) {
+  const std::string variables = Keep("A=1");
+  v1::SubmitJobRequest request;
+  v1::JobSpec& spec = *request.mutable_spec();
+  spec.mutable_command()->set_script("#!/bin/sh\ntrue\n");
+  spec.mutable_slurm()->mutable_batch_script()->mutable_environment()->set_file_sha256(variables);
+  const auto submit = [&] {
+    return Await<v1::SubmitJobResponse>(
+        [&](SubmitJobDone done) { SubmitJob(alice_, services_, request, std::move(done)); });
+  };
+  file_workers_.places = 0;
+  EXPECT_TRUE(absl::IsResourceExhausted(submit().status()));
+  EXPECT_TRUE(store_.ListJobs(store::Scope::All(), {})->jobs.empty());
+  file_workers_.places = 1;
+  EXPECT_TRUE(submit().ok());
+  EXPECT_EQ(file_workers_.places, 1);
+}
+
 }  // namespace
 }  // namespace muster::broker

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "tests/unit/files/files_fixture.h"
 
 namespace muster::files {
@@ -138,6 +141,65 @@ TEST_F(OwnedFilesTest, AQuestionOfOthersIsNoUseOfAFile) {
   now_ += options_.retention + absl::Hours(1);
   EXPECT_FALSE(Sees(bob_, "abc"));
   EXPECT_EQ(Expire(), 1);
+}
+
+class ManyOwnersTest : public FilesTest {
+ protected:
+  void SetUp() override {
+    const std::string path = (directory_ / "owners.db").native();
+    auto owners = FileOwners::Open(path);
+    ASSERT_TRUE(owners.ok()) << owners.status();
+    owners_ = *std::move(owners);
+    other_ = *Database::Open(path, SQLITE_OPEN_READWRITE, {});
+  }
+  static std::vector<std::string> Digests(int count) {
+    std::vector<std::string> all;
+    for (int i = 0; i < count; ++i) all.push_back(Sha256Of(std::to_string(i)));
+    return all;
+  }
+
+  std::unique_ptr<FileOwners> owners_;
+  std::unique_ptr<Database> other_;  // a connection of the test's own
+  const Viewer ada_ = Viewer::Of("ada", {});
+};
+
+TEST_F(ManyOwnersTest, ManyFilesAreAddedInSeveralTransactions) {
+  const auto all = Digests(2 * static_cast<int>(kMaxFilesPerTransaction) + 1);
+  const std::string& refused = all[kMaxFilesPerTransaction + 1];
+  ASSERT_TRUE(other_
+                  ->Execute("CREATE TRIGGER refuse BEFORE INSERT ON owner WHEN NEW.sha256 = x'" +
+                            refused + "' BEGIN SELECT RAISE(ABORT, 'refused'); END")
+                  .ok());
+  EXPECT_FALSE(owners_->Add(all, ada_.self(), now_).ok());
+  EXPECT_TRUE(*owners_->MayKnow(ada_, all[kMaxFilesPerTransaction - 1]));
+  EXPECT_FALSE(*owners_->MayKnow(ada_, all[kMaxFilesPerTransaction]));
+  ASSERT_TRUE(other_->Execute("DROP TRIGGER refuse").ok());
+  EXPECT_EQ(*owners_->Add(all, ada_.self(), now_), kMaxFilesPerTransaction + 1);
+  EXPECT_TRUE(*owners_->MayKnow(ada_, all.back()));
+}
+
+TEST_F(ManyOwnersTest, QuestionsDoNotWaitForThoseWhoWrite) {
+  const auto all = Digests(2);
+  ASSERT_TRUE(owners_->Add({all[0]}, ada_.self(), now_).ok());
+  // Each row takes a second or so.
+  ASSERT_TRUE(other_
+                  ->Execute("CREATE TRIGGER slow AFTER INSERT ON owner BEGIN DELETE FROM owner "
+                            "WHERE (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+                            "WHERE i < 10000000) SELECT max(i) FROM n) = 0; END")
+                  .ok());
+  std::atomic<bool> is_done = false;
+  std::thread writer([&] {
+    // The look below may hold the lock of the file.
+    while (!owners_->Add({all[1]}, ada_.self(), now_).ok()) {
+    }
+    is_done = true;
+  });
+  while (other_->Execute("BEGIN IMMEDIATE").ok()) EXPECT_TRUE(other_->Execute("ROLLBACK").ok());
+  EXPECT_TRUE(*owners_->MayKnow(ada_, all[0]));
+  EXPECT_FALSE(*owners_->MayKnow(ada_, all[1])) << "it is not committed";
+  EXPECT_FALSE(is_done);
+  writer.join();
+  EXPECT_TRUE(*owners_->MayKnow(ada_, all[1]));
 }
 
 }  // namespace

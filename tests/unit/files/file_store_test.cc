@@ -12,6 +12,7 @@ namespace muster::files {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(FilesTest, WhatWasUploadedIsReadAsItWas) {
   Open();
@@ -213,6 +214,12 @@ TEST_F(FilesTest, AFullStoreRefusesAtTheHeadAndTakesAgainWhenThereIsRoom) {
   EXPECT_EQ(Put({"two"}).stored, 1u);
   Upload third(store_.get(), Viewer::All("alice"));
   EXPECT_EQ(Reason(third.Begin(Sha256Of("three"), 5)), "FILES_FULL");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("4Ki of files already, of 8Ki"));
+  Upload member(store_.get(), Viewer::Of("bob", {"vision"}));
+  const absl::Status told = member.Begin(Sha256Of("three"), 5);
+  EXPECT_EQ(Reason(told), "FILES_FULL");
+  for (const char* in_use : {"Ki", "8192"})
+    EXPECT_THAT(std::string(told.message()), Not(HasSubstr(in_use))) << "the size of others' files";
   // Nearly full, files go after an hour without use.
   now_ += absl::Minutes(61);
   EXPECT_TRUE(store_->IsExpiryDue());

@@ -216,10 +216,28 @@ TEST_F(JobFilesTest, TheFilesOfAJobAreThoseOfItsProject) {
   const Viewer member = Viewer::Of("bob", {"vision"}), stranger = Viewer::Of("eve", {"speech"});
   EXPECT_EQ(Reason(job_files_->Check(spec, "spec.", member)), "FILES_MISSING");
   EXPECT_EQ(job_files_->ArchiveBytes(spec, member), 0u);
-  ASSERT_TRUE(job_files_->Share(spec).ok());
+  ASSERT_TRUE(job_files_->Share(spec, "spec.").ok());
   EXPECT_TRUE(job_files_->Check(spec, "spec.", member).ok());
   EXPECT_GT(job_files_->ArchiveBytes(spec, member), 0u);
   EXPECT_EQ(Reason(job_files_->Check(spec, "spec.", stranger)), "FILES_MISSING");
+}
+
+TEST_F(JobFilesTest, FilesThatAreLostBeforeTheyAreSharedAreMissing) {
+  const std::string tree = TreeOf({"a"});
+  Put({"a", "A=1", tree});
+  const Viewer bob = Viewer::All("bob");
+  const v1::JobSpec with_tree = SpecOf({tree});
+  v1::JobSpec with_shell;
+  with_shell.mutable_slurm()->mutable_batch_script()->mutable_environment()->set_file_sha256(
+      Sha256Of("A=1"));
+  EXPECT_TRUE(job_files_->Check(with_tree, "spec.", bob).ok());
+  EXPECT_TRUE(job_files_->Check(with_shell, "spec.", bob).ok());
+  std::filesystem::remove(Kept(tree));
+  std::filesystem::remove(Kept("A=1"));
+  const absl::Status status = job_files_->Share(with_tree, "spec.");
+  EXPECT_EQ(Reason(status), "FILES_MISSING");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("spec.uploads[0].tree_sha256"));
+  EXPECT_EQ(Reason(job_files_->Share(with_shell, "spec.")), "FILES_MISSING");
 }
 
 }  // namespace

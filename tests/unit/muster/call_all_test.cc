@@ -1,5 +1,8 @@
 #include "agents/muster/call_all.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -59,6 +62,21 @@ TEST(CallAll, AsManyAsAllowedAreMadeAtTheSameTime) {
   });
   EXPECT_EQ(alone, 0);
   EXPECT_EQ(gathering.most(), kMaxCallsAtOnce);
+}
+
+// Takes all memory that a thread's stack could have, and makes the calls.
+[[noreturn]] void CallAllWithoutThreads() {
+  rlimit none{.rlim_cur = 1, .rlim_max = 1};
+  std::vector<std::atomic<int>> calls(kMaxCallsAtOnce);
+  if (setrlimit(RLIMIT_AS, &none) != 0) _exit(2);
+  CallAll(calls.size(), [&](size_t i) { ++calls[i]; });
+  _exit(std::all_of(calls.begin(), calls.end(), [](const auto& n) { return n == 1; }) ? 0 : 1);
+}
+
+TEST(CallAllDeathTest, AllCallsAreMadeWhenTheSystemGivesNoThreads) {
+  // The program starts anew for it: stacks of earlier threads would be taken again.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(CallAllWithoutThreads(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

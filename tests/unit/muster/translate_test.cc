@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "contract/failures.h"
+#include "contract/filter.h"
 #include "contract/sentences.h"
 #include "contract/validate.h"
 #include "fmt/format.h"
@@ -117,6 +118,25 @@ TEST(Filters, AHundredJobsFit) {
   EXPECT_LT(FilterOfJobs("far", ids).size(), 4096u);
   EXPECT_EQ(FilterOfJobs("far", {9, 7}),
             "id >= 7 AND id <= 9 AND (id = 9 OR id = 7) AND label.muster.cluster = \"far\"");
+}
+
+TEST(Filters, AJobOfAnotherUserOrAgentIsNoRunWhateverItsLabelsSay) {
+  const auto filter = contract::ParseFilter(FilterOfRun("far", "oidc:a\"@b", "k7m2-42-1"), {});
+  ASSERT_TRUE(filter.ok()) << filter.status();
+  v1::Job job;
+  job.set_user("oidc:a\"@b");
+  auto& labels = *job.mutable_labels();
+  labels["muster.run"] = "k7m2-42-1";
+  labels["muster.cluster"] = "far";
+  EXPECT_TRUE(filter->Matches(job));
+  job.set_user("mallory");
+  EXPECT_FALSE(filter->Matches(job));
+  job.set_user("oidc:a\"@b");
+  labels["muster.cluster"] = "near";
+  EXPECT_FALSE(filter->Matches(job));
+  labels["muster.cluster"] = "far";
+  labels["muster.run"] = "k7m2-42-2";
+  EXPECT_FALSE(filter->Matches(job));
 }
 
 TEST(Filters, OnlyANumberIsAJob) {
