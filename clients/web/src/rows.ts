@@ -48,6 +48,8 @@ export class Rows {
   isWhole = false;
   /** Newer jobs are there, which may be tasks of an array. */
   hasNewer = false;
+  /** A step is under way; another one would read the list at another place. */
+  isBusy = false;
   readonly #at = new Map<bigint, Row>();
   readonly #arrays: TaskArray[] = [];
   #token = "";
