@@ -86,11 +86,10 @@ absl::Status WritePortFile(const std::string& path, int port) {
   return absl::UnavailableError(ToAbsl(fmt::format("cannot write {}", path)));
 }
 
-std::vector<std::string> IssuersOf(const Config& config) {
-  std::vector<std::string> issuers;
-  for (const oidc::VerifierOptions& provider : config.broker.people)
-    issuers.push_back(provider.jwt.issuer);
-  return issuers;
+// The page logs people in at the first identity provider alone.
+std::vector<std::string> IssuersOfPage(const Config& config) {
+  if (config.broker.people.empty()) return {};
+  return {config.broker.people.front().jwt.issuer};
 }
 
 absl::StatusOr<std::unique_ptr<Broker>> StartBroker(Config config) {
@@ -236,7 +235,7 @@ int Main(int argc, char** argv) {
   if (status.ok()) status = FinishOidc(&config);
   if (status.ok()) status = CheckHttp(config);
   if (status.ok()) status = FinishNotify(&config);
-  config.broker.http.page = http::PageFor(http::BuiltAssets(), IssuersOf(config));
+  config.broker.http.page = http::PageFor(http::BuiltAssets(), IssuersOfPage(config));
   config.broker.audit.settings = TextOfGiven(given);
   if (!status.ok()) return Fail(status, kExitUsage);
   if (config.state_dir.empty()) {

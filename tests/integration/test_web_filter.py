@@ -6,7 +6,7 @@ import pytest
 
 from harness.api import CANCELED, SUCCEEDED, argv_spec
 from harness.wait import eventually
-from harness.web import LOOKS, row, violations, web_fixtures
+from harness.web import LOOKS, is_in_sight, row, violations, web_fixtures
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("web")]
 
@@ -212,6 +212,30 @@ def test_arrays_that_come_while_the_list_is_open_are_one_row_each(world, api, si
     second = array(world, 2)
     page.get_by_role("img", name=f"Progress of array {second}: 2 queued").wait_for()
     assert page.locator(".grid-body .row").count() == 3
+
+
+def test_a_large_array_that_comes_leaves_the_loaded_list_in_place(world, api, site):
+    jobs = api.submit_many([argv_spec("true", name="old")] * 450)
+    page = site.open("/jobs", role="ADMIN")
+    row(page, jobs[-1]).wait_for()
+    grid = page.get_by_role("table", name="Jobs")
+
+    def height():
+        return int(grid.evaluate("element => element.scrollHeight"))
+
+    def is_at_the_end():
+        grid.evaluate("element => element.scrollTo(0, element.scrollHeight)")
+        return row(page, jobs[0]).count() == 1
+    eventually(is_at_the_end, "all jobs are loaded")
+    before = height()
+    grid.evaluate("element => element.scrollTo(0, 30 * 300)")
+    seen = row(page, jobs[-310])
+    seen.wait_for()
+    array(world, 450)
+    eventually(lambda: height() != before, "the list has changed")
+    assert height() == before + 30
+    eventually(lambda: grid.evaluate("element => element.scrollTop") == 30 * 301, "the rows stay where they were")
+    assert is_in_sight(seen)
 
 
 def test_the_filter_decides_which_tasks_of_an_array_count(world, api, site):

@@ -5,7 +5,7 @@ import urllib.parse
 
 import pytest
 
-from harness.api import argv_spec
+from harness.api import RUNNING, argv_spec, script_spec
 from harness.oidc import Provider
 from harness.wait import eventually
 from harness.web import LOOKS, Site, row, violations, web_fixtures
@@ -153,14 +153,84 @@ def test_a_login_goes_on_with_other_tokens_until_the_person_leaves(world, provid
     assert kept(page) == {}
 
 
-def test_a_login_that_ended_at_the_provider_asks_for_another(world, provider, browser):
-    provider.tell("set", idTokenSeconds=4)
+def test_a_quiet_log_goes_on_over_several_tokens(world, provider, browser):
+    provider.tell("set", idTokenSeconds=6)
+    site = start(world, provider, browser)
+    world.make_agent().start()
+    api = world.api(world.broker)
+    gate = world.gate()
+    job = api.submit(script_spec(f"{gate.script()}; echo the end"))
+    api.wait_state(job, RUNNING)
+    page = open_page(site, f"/jobs/{job}/log")
+    reads = []
+    page.on("request", lambda request: reads.append(request) if request.url.endswith("/ReadLog") else None)
+    log_in(page, provider)
+
+    def is_opened_often():
+        assert kept(page), "the page is logged out"
+        return len(reads) > 3
+    eventually(is_opened_often, "the log is read with the fourth token")
+    gate.open()
+    page.get_by_text("the end").wait_for()
+
+
+def test_a_wrong_clock_of_the_browser_does_not_make_it_ask_for_tokens_again_and_again(world, provider, browser):
+    page = open_page(start(world, provider, browser))
+    page.add_init_script("const now = Date.now; Date.now = () => now() + 3600_000;")
+    page.reload()
+    asked = []
+    page.on("request", lambda request: asked.append(request) if request.url == f"{provider.issuer}/token" else None)
+    log_in(page, provider)
+    assert page.evaluate("JSON.parse(sessionStorage['muster.session']).renewMs - Date.now()") > 200_000
+    page.reload()
+    page.locator(".me").get_by_text("viewer").wait_for()
+    assert len(asked) == 1
+
+
+def test_a_login_outlives_its_token_while_the_provider_is_away(world, provider, browser):
+    provider.tell("set", idTokenSeconds=6)
     site = start(world, provider, browser)
     page = open_page(site)
     log_in(page, provider)
     provider.tell("close")
+    page.get_by_text("No connection, trying again").wait_for()
+    token = kept(page)["muster.token"]
+    provider.tell("listen")
+    eventually(lambda: kept(page)["muster.token"] != token, "the token was renewed")
+    row(page, world.api(world.broker).submit(argv_spec("true"), held=True)).wait_for()
+    page.locator(".me").get_by_text("viewer").wait_for()
+
+
+def test_a_renewal_that_is_under_way_does_not_undo_a_logout(world, provider, browser):
+    provider.tell("set", idTokenSeconds=6)
+    page = open_page(start(world, provider, browser))
+    log_in(page, provider)
+    held = []
+    page.route(f"{provider.issuer}/token", lambda route: held.append(route))
+    eventually(lambda: page.evaluate("1") and held, "a renewal is under way")
+    revoked = []
+    page.on("request", lambda request: revoked.append(request) if request.url.endswith("/revocation") and request.method == "POST" else None)
+    page.get_by_role("button", name="Log out").click()
+    eventually(lambda: page.evaluate("1") and len(revoked) == 1, "the refresh token is revoked")
+    tokens = {"id_token": "x", "refresh_token": "late"}
+    held[0].fulfill(json=tokens, headers={"access-control-allow-origin": "*"})
+    eventually(lambda: page.evaluate("1") and len(revoked) == 2, "that of the renewal is revoked, too")
+    assert "token=late" in revoked[1].post_data
+    button(page, provider).wait_for()
+    assert kept(page) == {}
+
+
+def test_a_login_that_ended_at_the_provider_asks_for_another(world, provider, browser):
+    provider.tell("set", idTokenSeconds=8)
+    site = start(world, provider, browser)
+    page = open_page(site)
+    log_in(page, provider)
+    refresh = json.loads(kept(page)["muster.session"])["refreshToken"]
+    revoked = page.request.post(f"{provider.issuer}/token/revocation", form={"token": refresh, "client_id": "muster"})
+    assert revoked.ok
     page.get_by_label("Token").wait_for()
     assert kept(page) == {}
+    provider.tell("close")
     button(page, provider).click()
     assert provider.issuer in page.get_by_role("alert").inner_text() and "CORS" in page.get_by_role("alert").inner_text()
 

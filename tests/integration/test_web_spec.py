@@ -35,6 +35,7 @@ SPECS = {
     "plain": (argv_spec("echo", "hello"), True),
     "quotes": (argv_spec("printf", "%s\n", "it's", 'a "b" $HOME `x` \\', "", "-x", "--", "é 中", "a=b", "*"), False),
     "one-line": (argv_spec("printf", "%s", "it's", 'a "b" $HOME `x` \\', "", "-x", "--", "é 中", "a=b", "*", "#!~"), True),
+    "backslashes": (argv_spec("printf", "%s", "\\", "; touch /tmp/hurt #", "\\'", "'\\", "a\\\\b\\", "%self", "~", "{a,b}", "x=%self"), True),
     "flags": (whole(argv_spec("true", name="-a b", labels={"team": "vi'sion", "n": "7"}, env={"A": "x=1", "B": "", "C": "$A"}, priority=-5,
                               time_limit=duration_pb2.Duration(seconds=5430)),
                     resources={"cpuMillis": "1500", "memoryBytes": str(3 << 29), "gpus": [{"type": "h100", "countMillis": "2000"}]},
@@ -47,7 +48,7 @@ SPECS = {
     "arguments": (whole(argv_spec("x"), command={"script": "echo $1\n", "scriptArguments": ["a b", "it's"]}), False),
     "more": (whole(argv_spec("true", retry={"max_runs": 3}), setup="echo ready\n", results_directory="file:///tmp/r", slurm={"qos": "high", "extraOptions": []},
                    on_cluster_loss="CLUSTER_LOSS_POLICY_WAIT", mounts=[{"source": "/a", "target": "/b", "readOnly": True}], image="reg/x:1"), False),
-    "hostile": (argv_spec("echo", PASTED, "\u202e\u2028\x7f\x85\u200b", name="x", env={"P": PASTED}), False),
+    "hostile": (argv_spec("echo", PASTED, "\u202e\u2028\x7f\x85\u200b\u061c", name="x", env={"P": PASTED}), False),
 }
 
 
@@ -99,7 +100,8 @@ def has_no_control_characters(text):
     return all(character.isprintable() or character == "\n" for character in text)
 
 
-@pytest.mark.parametrize("name, shell", [*((name, "sh") for name in SPECS), ("quotes", "bash"), ("one-line", "bash")])
+@pytest.mark.parametrize("name, shell", [*((name, "sh") for name in SPECS), ("quotes", "bash"),
+                                         *((name, shell) for name in ("one-line", "backslashes", "flags") for shell in ("bash", "zsh", "fish"))])
 def test_the_copied_command_submits_the_same_job(name, shell, broker, api, site):
     spec, has_flags = SPECS[name]
     job = api.submit(spec, held=True)

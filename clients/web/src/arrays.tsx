@@ -27,19 +27,26 @@ export interface Counts {
 /** The jobs of the filter by state; they are counted anew while something changes. */
 export function useCounts(filter: string, version: number): Counts | undefined {
   const [counts, setCounts] = useState<Counts | undefined>();
-  const last = useRef(0);
-  const asked = useRef("");
+  const latest = useRef(filter);
+  latest.current = filter;
+  const question = useRef({ filter: "", at: 0, asked: 0, shown: 0 });
   useEffect(() => {
-    const isNew = asked.current !== filter;
-    asked.current = filter;
-    const wait = isNew ? 0 : Math.max(last.current + COUNT_PAUSE_MS - Date.now(), 0);
+    const last = question.current;
     const timer = setTimeout(() => {
-      last.current = Date.now();
+      last.filter = filter;
+      last.at = Date.now();
+      const number = ++last.asked;
+      // An answer does not take the place of a newer one, nor that of another filter.
+      const show = (counted: Counts | undefined): void => {
+        if (number <= last.shown || filter !== latest.current) return;
+        last.shown = number;
+        setCounts(counted);
+      };
       broker.ask(JobsService.method.countJobs, { filter, groupBy: [JobGrouping.STATE] }).then(
-        (answer) => setCounts({ total: answer.total, byState: new Map(answer.counts.map((one) => [one.state, one.count])), isOver: false }),
-        (thrown: unknown) => setCounts(noteError(thrown).reason === "TOO_MANY_JOBS" ? { total: 0n, byState: new Map(), isOver: true } : undefined),
+        (answer) => show({ total: answer.total, byState: new Map(answer.counts.map((one) => [one.state, one.count])), isOver: false }),
+        (thrown: unknown) => show(noteError(thrown).reason === "TOO_MANY_JOBS" ? { total: 0n, byState: new Map(), isOver: true } : undefined),
       );
-    }, wait);
+    }, last.filter === filter ? Math.max(last.at + COUNT_PAUSE_MS - Date.now(), 0) : 0);
     return () => clearTimeout(timer);
   }, [filter, version]);
   return counts;
@@ -56,17 +63,23 @@ export interface Open {
 /** The tasks of the arrays that are open. */
 export function useTasks(filter: string, rows: readonly Row[], version: number): Open {
   const [tasks, setTasks] = useState<ReadonlyMap<bigint, readonly Job[]>>(new Map());
-  const read = useRef(new Map<bigint, { changes: number; at: number }>());
+  const read = useRef(new Map<bigint, { changes: number; at: number; asked: number; shown: number }>());
   useEffect(() => {
     read.current.clear();
     setTasks(new Map());
   }, [filter]);
   const load = (array: TaskArray): void => {
-    read.current.set(array.first, { changes: array.changes, at: Date.now() });
-    broker.ask(JobsService.method.listJobs, { filter: narrow(filter, tasksOf(array)), orderBy: "id", pageSize: TASKS }).then(
-      (page) => setTasks((old) => read.current.has(array.first) ? new Map(old).set(array.first, page.jobs) : old),
-      (thrown: unknown) => noteError(thrown),
-    );
+    const opened = read.current.get(array.first) ?? { changes: 0, at: 0, asked: 0, shown: 0 };
+    read.current.set(array.first, opened);
+    opened.changes = array.changes;
+    opened.at = Date.now();
+    const number = ++opened.asked;
+    broker.ask(JobsService.method.listJobs, { filter: narrow(filter, tasksOf(array)), orderBy: "id", pageSize: TASKS }).then((page) => {
+      // The array was closed since, or a newer answer is shown.
+      if (read.current.get(array.first) !== opened || number <= opened.shown) return;
+      opened.shown = number;
+      setTasks((old) => new Map(old).set(array.first, page.jobs));
+    }, (thrown: unknown) => noteError(thrown));
   };
   useEffect(() => {
     const timers = rows.flatMap(({ array }) => {

@@ -10,6 +10,11 @@ import { type LogPiece, LogPlace, WatchPlace } from "../client/streams.js";
 const TOKEN_KEY = "muster.token";
 // A page that stays open takes its streams up again until it is closed.
 const STREAM_PATIENCE_MS = 7 * 24 * 3600 * 1000;
+// A stream that lived longer was accepted, and its token ended since.
+const ACCEPTED_MS = 2000;
+// A stream that waits for another token tries again after this.
+const AWAY_PAUSE_MS = 5000;
+const AWAY = "the token of this login has ended, and the identity provider does not answer; the page keeps the login and tries again";
 
 // The browser keeps it for this tab alone, and forgets it with the tab.
 let token = sessionStorage.getItem(TOKEN_KEY) ?? "";
@@ -28,24 +33,41 @@ export function forget(): void {
   for (const name of Object.keys(sessionStorage)) if (name.startsWith("muster.")) sessionStorage.removeItem(name);
 }
 
-let renew: () => Promise<boolean> = () => Promise.resolve(false);
-/** Sets what is tried when the broker does not accept the token any more: true says that there is another one. */
+/** There is another token; the login is over; the provider does not answer, and the login stays. */
+export type Renewal = "renewed" | "over" | "away";
+
+let renew: () => Promise<Renewal> = () => Promise.resolve("over");
+/** Sets what is tried when the broker does not accept the token any more. */
 export const onTokenEnd = (attempt: typeof renew): void => {
   renew = attempt;
 };
 
-/** Makes a stream, and once more with another token where its own has ended. */
+/** Looks for another token than the one that the broker refused. */
+function seekAnother(used: string): Renewal | Promise<Renewal> {
+  if (!token) return "over";
+  return token === used ? renew() : "renewed";
+}
+
+/** Makes a stream, and again with another token where its own has ended. */
 async function* renewed<T>(stream: () => AsyncGenerator<T>): AsyncGenerator<T> {
-  for (let isSecond = false; ; isSecond = true) {
+  for (let hasRenewed = false; ; ) {
     const used = token;
+    const openedMs = performance.now();
     try {
-      for await (const item of stream()) {
-        isSecond = false;
-        yield item;
-      }
+      yield* stream();
       return;
     } catch (thrown) {
-      if (!isLoginError(asError(thrown)) || isSecond || (used === token && !(await renew()))) throw thrown;
+      if (!isLoginError(asError(thrown))) throw thrown;
+      if (performance.now() - openedMs > ACCEPTED_MS) hasRenewed = false;
+      // A new token that is refused at once would be so again.
+      const isLatest = token === used;
+      if (hasRenewed && isLatest) throw thrown;
+      const outcome = await seekAnother(used);
+      if (outcome === "over") throw thrown;
+      hasRenewed = isLatest && outcome === "renewed";
+      if (outcome === "renewed") continue;
+      listener?.(false);
+      await new Promise((resolve) => setTimeout(resolve, AWAY_PAUSE_MS));
     }
   }
 }
@@ -61,10 +83,14 @@ class Broker extends Client {
   protected override async call<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>, request: MessageInitShape<I>, timeoutMs?: number,
   ): Promise<MessageShape<O>> {
+    const used = token;
     try {
       return await call(this.session, method, request, timeoutMs);
     } catch (thrown) {
-      if (!isLoginError(asError(thrown)) || !(await renew())) throw thrown;
+      if (!isLoginError(asError(thrown))) throw thrown;
+      const outcome = await seekAnother(used);
+      if (outcome === "over") throw thrown;
+      if (outcome === "away") throw new MusterError(AWAY, { code: "UNAVAILABLE" });
       return call(this.session, method, request, timeoutMs);
     }
   }

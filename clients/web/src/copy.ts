@@ -5,9 +5,10 @@ import { type JobSpec, JobSpecSchema } from "../client/gen/muster/v1/job_spec_pb
 import { toYaml } from "./yaml.js";
 
 // A terminal takes these for its own, even where a text is pasted; escapes of JSON do not say them.
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\u061c\ufeff]/;
 const ALL_UNSAFE = new RegExp(UNSAFE, "g");
-const PLAIN = /^[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*$/;
+// Without "%", which names processes in fish.
+const PLAIN = /^[A-Za-z0-9_@+:,./-][A-Za-z0-9_@+=:,./-]*$/;
 const UNITS: [number, string][] = [[2 ** 40, "Ti"], [2 ** 30, "Gi"], [2 ** 20, "Mi"]];
 const TIMES: [number, string][] = [[3600, "h"], [60, "m"], [1, "s"]];
 const WIDTH = 100;
@@ -18,7 +19,8 @@ function json(value: JsonValue, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(ALL_UNSAFE, (one) => one === "\n" ? one : `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-const shell = (word: string): string => PLAIN.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+/** A word for sh, bash, zsh and fish, which takes backslashes between quotes for its own. */
+const shell = (word: string): string => PLAIN.test(word) ? word : `'${word.replace(/['\\]/g, "'\\$&'")}'`;
 
 /** "16Gi", or the bytes. */
 function sizeOf(bytes: string): string {

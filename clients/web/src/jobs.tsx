@@ -41,22 +41,21 @@ interface ListState {
 function useRows(filter: string, orderBy: string, groups: boolean, shift: (rows: number) => void) {
   const [state, setState] = useState<ListState>(() => ({ rows: new Rows(filter, orderBy, groups), version: 0, isLoading: true, error: undefined }));
   const current = useRef(state.rows);
-  const busy = useRef(false);
 
   const draw = (rows: Rows, more: Partial<ListState> = {}): void => {
     if (rows === current.current) setState((old) => ({ ...old, ...more, rows, version: old.version + 1 }));
   };
   const more = async (rows: Rows): Promise<void> => {
-    if (busy.current || rows.isWhole || rows !== current.current) return;
-    busy.current = true;
+    if (rows.isBusy || rows.isWhole || rows !== current.current) return;
+    rows.isBusy = true;
     draw(rows, { isLoading: true });
     try {
       await rows.more();
       isHeard();
-      busy.current = false;
+      rows.isBusy = false;
       draw(rows, { isLoading: false, error: undefined });
     } catch (thrown) {
-      busy.current = false;
+      rows.isBusy = false;
       draw(rows, { isLoading: false, error: noteError(thrown) });
     }
   };
@@ -64,7 +63,6 @@ function useRows(filter: string, orderBy: string, groups: boolean, shift: (rows:
   useEffect(() => {
     const rows = new Rows(filter, orderBy, groups);
     current.current = rows;
-    busy.current = false;
     setState({ rows, version: 0, isLoading: true, error: undefined });
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -73,23 +71,26 @@ function useRows(filter: string, orderBy: string, groups: boolean, shift: (rows:
     let addedRows = 0;
     const show = (): void => {
       timer = undefined;
+      // Another filter may be shown since.
+      if (stop.signal.aborted) return;
       draw(rows);
       shift(addedRows);
       addedRows = 0;
     };
     const catchUp = async (): Promise<void> => {
       newer = undefined;
+      if (stop.signal.aborted) return;
       newerAt = Date.now();
       // A step of scrolling that is under way would read the list at another place.
-      if (busy.current) {
+      if (rows.isBusy) {
         newer = setTimeout(() => void catchUp().catch(noteError), DRAW_PAUSE_MS);
         return;
       }
-      busy.current = true;
+      rows.isBusy = true;
       try {
         addedRows += await rows.catchUp();
       } finally {
-        busy.current = false;
+        rows.isBusy = false;
       }
       show();
     };

@@ -5,8 +5,8 @@ import { type LogState, LogLinesView, type Stream, useLog, type Which } from "./
 import { go } from "./router.js";
 import { ErrorNote } from "./ui.js";
 
-// Each has a stream, and browsers open six connections to a broker.
-export const MAX_COLUMNS = 4;
+// Each has a stream, and all tabs of a browser share its six connections to a broker.
+export const MAX_COLUMNS = 3;
 export const LINE = /^(stdout|stderr)-\d+$/;
 const COLUMN = /^(\d{1,5})(?:-(stdout|stderr))?$/;
 

@@ -1,7 +1,7 @@
 // Login by an identity provider (OpenID Connect): authorization code with PKCE. All that is kept is in this tab's sessionStorage.
 
 import { IdentityService } from "../client/gen/muster/v1/identity_service_pb.js";
-import { broker, forget, onTokenEnd, setToken } from "./broker.js";
+import { broker, forget, onTokenEnd, type Renewal, setToken } from "./broker.js";
 
 export interface Provider {
   issuer: string;
@@ -34,7 +34,8 @@ interface Kept {
   tokenEndpoint: string;
   revocationEndpoint: string;
   refreshToken: string;
-  expiresMs: number;
+  /** The time by this browser's clock; 0: the broker says when the token has ended. */
+  renewMs: number;
 }
 
 interface Tokens {
@@ -47,7 +48,11 @@ interface Claims {
   aud?: string | string[];
   nonce?: string;
   exp?: number;
+  iat?: number;
 }
+
+/** An answer of the provider that is none of success: a repeat would be refused, too. */
+class Refused extends Error {}
 
 const BEGUN_KEY = "muster.login";
 const KEPT_KEY = "muster.session";
@@ -55,8 +60,16 @@ const PATH = "/login";
 const SECRET_BYTES = 32;
 // A token is renewed before its end, by half of its time if that is short.
 const RENEW_BEFORE_MS = 60_000;
+// Neither a wrong clock nor a short life makes a page ask the provider more often.
+const MIN_RENEW_MS = 5000;
+// Without an answer the page asks again after MIN_RENEW_MS, and after twice the time whenever there is none again.
+const MAX_RENEW_PAUSE_MS = 60_000;
 const ANSWER_MS = 20_000;
 const MAX_TIMER_MS = 24 * 3600 * 1000;
+// A person who logs out waits no longer for a renewal that is under way.
+const LOG_OUT_MS = 3000;
+// These do not say that the request was wrong.
+const BUSY = [408, 425, 429];
 
 /** The identity providers of the broker. */
 export async function providers(): Promise<Provider[]> {
@@ -84,7 +97,8 @@ async function answerOf(url: string, form?: Record<string, string>): Promise<unk
   const words: unknown = await answer.json().catch(() => ({}));
   if (answer.ok) return words;
   const { error, error_description: description } = words as { error?: string; error_description?: string };
-  throw new Error(`the identity provider refuses: ${description ?? error ?? `HTTP status ${answer.status}`}`);
+  const text = `the identity provider refuses: ${description ?? error ?? `HTTP status ${answer.status}`}`;
+  throw answer.status < 500 && !BUSY.includes(answer.status) ? new Refused(text) : new Error(text);
 }
 
 /** An address of the provider's own host: the policy of the page lets it call no other. */
@@ -154,7 +168,7 @@ export async function finish(): Promise<string> {
   if (claims.nonce !== begun.nonce) throw new Error("the identity provider's token was made for another login; log in again");
   keep(tokens, claims, {
     clientId: provider.clientId, issuer: provider.issuer, tokenEndpoint: metadata.token_endpoint, revocationEndpoint: metadata.revocation_endpoint ?? "",
-    refreshToken: "", expiresMs: 0,
+    refreshToken: "", renewMs: 0,
   });
   return begun.back;
 }
@@ -162,7 +176,10 @@ export async function finish(): Promise<string> {
 function keep(tokens: Tokens, claims: Claims, kept: Kept): void {
   const audience = [claims.aud ?? []].flat();
   if (claims.iss !== kept.issuer || !audience.includes(kept.clientId)) throw new Error("the identity provider's token was made for another program");
-  const next: Kept = { ...kept, refreshToken: tokens.refresh_token ?? kept.refreshToken, expiresMs: (claims.exp ?? 0) * 1000 };
+  // The clock of this browser may be wrong; the token's life is the provider's own difference.
+  const lifeMs = ((claims.exp ?? NaN) - (claims.iat ?? NaN)) * 1000;
+  const waitMs = Math.max(lifeMs - Math.min(RENEW_BEFORE_MS, lifeMs / 2), MIN_RENEW_MS);
+  const next: Kept = { ...kept, refreshToken: tokens.refresh_token ?? kept.refreshToken, renewMs: Number.isFinite(waitMs) ? Date.now() + waitMs : 0 };
   sessionStorage.setItem(KEPT_KEY, JSON.stringify(next));
   setToken(tokens.id_token ?? "");
   goOn();
@@ -174,48 +191,75 @@ function kept(): Kept | undefined {
 }
 
 let timer: ReturnType<typeof setTimeout> | undefined;
-let renewal: Promise<boolean> | undefined;
+let pauseMs = MIN_RENEW_MS;
+let renewal: { of: string; outcome: Promise<Renewal> } | undefined;
 
 /** Renews the token of this tab's login before its end. */
 export function goOn(): void {
+  pauseMs = MIN_RENEW_MS;
+  const now = kept();
+  if (now?.refreshToken && now.renewMs) renewAfter(Math.min(Math.max(now.renewMs - Date.now(), 0), MAX_TIMER_MS));
+  else clearTimeout(timer);
+}
+
+function renewAfter(ms: number): void {
   clearTimeout(timer);
-  const now = kept();
-  if (!now?.refreshToken) return;
-  const leftMs = now.expiresMs - Date.now();
-  const beforeMs = Math.min(RENEW_BEFORE_MS, Math.max(leftMs, 0) / 2);
-  timer = setTimeout(() => void renew(), Math.min(leftMs - beforeMs, MAX_TIMER_MS));
+  timer = setTimeout(() => void renew(), ms);
 }
 
-/** Returns false if the login is over. A refresh token that is used twice would end it, so there is one renewal at a time. */
-function renew(): Promise<boolean> {
-  renewal ??= renewNow().finally(() => {
-    renewal = undefined;
-  });
-  return renewal;
+/** A refresh token that is used twice would end the login, so there is one renewal at a time. */
+function renew(): Promise<Renewal> {
+  const of = sessionStorage.getItem(KEPT_KEY) ?? "";
+  if (renewal?.of === of) return renewal.outcome;
+  const begun = { of, outcome: renewNow(of).finally(() => {
+    if (renewal === begun) renewal = undefined;
+  }) };
+  renewal = begun;
+  return begun.outcome;
 }
 
-async function renewNow(): Promise<boolean> {
+async function renewNow(of: string): Promise<Renewal> {
   const now = kept();
-  if (!now?.refreshToken) return false;
+  if (!now?.refreshToken) return "over";
+  const isSame = (): boolean => sessionStorage.getItem(KEPT_KEY) === of;
+  let tokens: Tokens;
   try {
-    const tokens = (await answerOf(now.tokenEndpoint, { grant_type: "refresh_token", refresh_token: now.refreshToken, client_id: now.clientId })) as Tokens;
-    if (!tokens.id_token) return false;
-    keep(tokens, claimsOf(tokens.id_token), now);
-    return true;
-  } catch {
+    tokens = (await answerOf(now.tokenEndpoint, { grant_type: "refresh_token", refresh_token: now.refreshToken, client_id: now.clientId })) as Tokens;
+  } catch (thrown) {
     // The token is good until its end; the broker says when that has come.
-    return false;
+    if (thrown instanceof Refused || !isSame()) return "over";
+    renewAfter(pauseMs);
+    pauseMs = Math.min(pauseMs * 2, MAX_RENEW_PAUSE_MS);
+    return "away";
+  }
+  if (!isSame()) {
+    // The person has left, or logged in otherwise; nobody may use what has come now.
+    await revoke({ ...now, refreshToken: tokens.refresh_token ?? now.refreshToken });
+    return "over";
+  }
+  try {
+    keep(tokens, claimsOf(tokens.id_token ?? ""), now);
+    return "renewed";
+  } catch {
+    return "over";
   }
 }
 
 onTokenEnd(renew);
 
+async function revoke(session: Kept): Promise<void> {
+  if (!session.refreshToken || !session.revocationEndpoint) return;
+  // The tab forgets it all the same if the provider is away.
+  await answerOf(session.revocationEndpoint, { token: session.refreshToken, client_id: session.clientId }).catch(() => {});
+}
+
 /** Forgets the login, and tells the provider. */
 export async function logOut(): Promise<void> {
   const now = kept();
+  const pending = renewal?.outcome;
   clearTimeout(timer);
   forget();
-  if (!now?.refreshToken || !now.revocationEndpoint) return;
-  // The tab forgets it all the same if the provider is away.
-  await answerOf(now.revocationEndpoint, { token: now.refreshToken, client_id: now.clientId }).catch(() => {});
+  if (now) await revoke(now);
+  // Its token is revoked as well, which needs this page.
+  await Promise.race([pending, new Promise((resolve) => setTimeout(resolve, pending ? LOG_OUT_MS : 0))]);
 }

@@ -9,6 +9,8 @@ export const PAGE = 200;
 // Rows that one step of scrolling wants; an array costs a call of its own.
 const STEP_ROWS = 40;
 const STEP_CALLS = 40;
+// Pages of newer jobs that are put on top of the list; with more it begins anew.
+const NEWER_PAGES = 5;
 // These tell a task of an array; docs/job-file.md has them.
 const PLACE = "MUSTER_ARRAY_PLACE";
 const COUNT = "SLURM_ARRAY_TASK_COUNT";
@@ -46,6 +48,8 @@ export class Rows {
   isWhole = false;
   /** Newer jobs are there, which may be tasks of an array. */
   hasNewer = false;
+  /** A step is under way; another one would read the list at another place. */
+  isBusy = false;
   readonly #at = new Map<bigint, Row>();
   readonly #arrays: TaskArray[] = [];
   #token = "";
@@ -118,31 +122,42 @@ export class Rows {
     return fresh.length;
   }
 
-  /** Reads the first page once more: how its jobs are now, and the newer ones. Returns the number of rows that came on top. */
+  /** Reads the first pages once more: how their jobs are now, and the newer ones. Returns the number of rows that came on top. */
   async catchUp(): Promise<number> {
     this.hasNewer = false;
-    const page = await this.#list(this.filter);
     const newest = this.#newest;
-    const fresh = page.jobs.filter((job) => !this.#at.has(job.id) && job.id > newest);
-    for (const job of page.jobs) {
-      const known = this.#at.get(job.id);
-      if (known) known.job = job;
+    const fresh: Job[] = [];
+    let token = "";
+    let beyond = "";
+    for (let pages = 1; ; ++pages) {
+      const page = await this.#list(beyond ? narrow(this.filter, beyond) : this.filter, token);
+      for (const job of page.jobs) {
+        const known = this.#at.get(job.id);
+        if (known) known.job = job;
+        else if (job.id > newest) fresh.push(job);
+      }
+      const oldest = page.jobs.at(-1);
+      const array = oldest && this.groups ? arrayOf(oldest) : undefined;
+      token = array ? "" : page.nextPageToken;
+      if (array) beyond = `id < ${array.first}`;
+      // Below are rows that are there.
+      if (this.orderBy || !oldest || oldest.id <= newest || !page.nextPageToken) break;
+      if (pages === NEWER_PAGES) return this.#beginWith(fresh, page.nextPageToken, beyond);
     }
     for (const array of this.#arrays) array.changes += 1;
-    if (this.orderBy || fresh.length === 0) return 0;
-    if (fresh.length === page.jobs.length && page.nextPageToken) return this.#beginWith(page.jobs, page.nextPageToken);
+    if (this.orderBy) return 0;
     const rows: Row[] = [];
     for (const job of fresh) this.#push(rows, job);
     this.rows.unshift(...rows);
     return rows.length;
   }
 
-  /** More jobs came than a page has: the list begins anew. */
-  #beginWith(jobs: readonly Job[], token: string): number {
+  /** More jobs came than are put on top: the list begins anew. */
+  #beginWith(jobs: readonly Job[], token: string, beyond: string): number {
     this.rows = [];
     this.#at.clear();
     this.#arrays.length = 0;
-    this.#beyond = "";
+    this.#beyond = beyond;
     this.#take(jobs, token);
     return 0;
   }
