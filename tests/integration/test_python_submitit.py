@@ -192,3 +192,121 @@ try:
 except ValueError as error:
     print(error)
 """).splitlines()[:4] == ["cpu_per_task", "slurm_nope", "other_time", "stderr_to_stdout"]
+
+
+# The begin of the programs below: a training whose first run goes on until its checkpoint.
+TRAINING = """
+import os, pathlib, pickle, shutil, threading, time
+import muster
+from muster import submitit
+
+class Training(submitit.helpers.Checkpointable):
+    def __init__(self):
+        self.place, self.runs = os.getcwd(), 0
+
+    def __call__(self):
+        self.runs += 1
+        pathlib.Path(self.place, f"running-{submitit.JobEnvironment().global_rank}").touch()
+        while self.runs == 1:
+            time.sleep(0.1)
+        return self.runs
+
+def interrupted(job):
+    while len(list(pathlib.Path().glob("running-*"))) < job.num_tasks:
+        time.sleep(0.1)
+    job._interrupt()
+    return job.result()
+
+again = muster.Job(fields={"retry": {"backoff": "0.1s", "exitCodes": [3]}})
+executor = submitit.AutoExecutor("logs", muster_job=again)
+"""
+
+
+def test_files_of_an_earlier_brokers_job_of_the_same_number_are_not_used(installed, world, agent):
+    del agent
+    assert installed.execute(world, TRAINING + """
+assert interrupted(executor.submit(Training())) == 2
+folder = pathlib.Path("logs")
+for name in ("0_result.pkl", "checkpoint.pkl"):
+    shutil.copy(folder / f"1_{name}", folder / f"2_{name}")
+stale = (folder / "2_0_result.pkl").read_bytes()
+job = executor.submit(lambda: "its own")
+print(job.job_id, job.result())
+assert (folder / "2_0_result.pkl").read_bytes() != stale and job.submission().result() == "its own"
+shutil.copy(folder / "1_submitted.pkl", folder / "2_submitted.pkl")
+try:
+    job.submission()
+except FileNotFoundError as error:
+    print(error)
+""").startswith("2 its own\n")
+
+
+def test_a_checkpoint_of_one_task_ends_the_run_of_the_others(installed, world, agent, api):
+    del agent
+    assert installed.execute(world, TRAINING + """
+executor.update_parameters(tasks_per_node=2)
+print(interrupted(executor.submit(Training())))
+""") == "[2, 2]\n"
+    assert list(api.get(1).spec.retry.exit_codes) == [3, 75]
+
+
+def test_an_outcome_that_does_not_come_now_is_no_failure(installed, world, agent):
+    installed.execute(world, TRAINING + """
+job = executor.submit(lambda: 12)
+job.wait()
+pickle.dump(job, open("job.pkl", "wb"))
+""")
+    agent.kill()
+    look = """
+import pickle, muster
+from muster import submitit
+job = pickle.load(open("job.pkl", "rb"))
+try:
+    print(job.result())
+except muster.MusterError:
+    print("later")
+"""
+    assert installed.execute(world, look) == "later\n"
+    agent.start()
+    assert installed.execute(world, look) == "12\n"
+
+
+def test_jobs_before_one_that_is_refused_are_not_lost(installed, world, agent, api):
+    del agent
+    installed.execute(world, TRAINING + """
+executor.update_parameters(slurm_array_parallelism=1)
+try:
+    executor.map_array(lambda value: str(value), [1, threading.Lock(), 3])
+except TypeError as error:
+    assert [job.result() for job in error.submitted] == ["1"], error.submitted
+try:
+    with executor.batch():
+        jobs = [executor.submit(str, value) for value in (2, threading.Lock())]
+except TypeError as error:
+    assert error.submitted[0].job_id == jobs[0].job_id and jobs[0].result() == "2"
+for left in (jobs[1], None):
+    try:
+        if left is None:
+            with executor.batch():
+                left = executor.submit(str, 4)
+                raise KeyError
+    except KeyError:
+        pass
+    try:
+        left.result()
+        raise SystemExit("it was there")
+    except RuntimeError as error:
+        assert "was not submitted" in str(error), error
+""")
+    assert len(api.list_all()) == 2
+
+
+def test_another_muster_on_the_clusters_path_has_no_part_in_a_job(installed, world, agent):
+    del agent
+    shadow = world.path("home") / "project" / "muster"
+    shadow.mkdir(parents=True)
+    (shadow / "__init__.py").write_text("raise SystemExit('this is another muster')\n")
+    assert installed.execute(world, TRAINING + """
+executor.update_parameters(muster_job=muster.Job(workdir="project"))
+print(executor.submit(lambda: submitit.JobEnvironment().job_id).result())
+""") == "1\n"

@@ -205,11 +205,21 @@ for _ in range(2):
     handler.create_job("", "dino", "train", job_id="one", docker_env_vars={}, entrypoint={"command": "true"})
 assert handler.find("one").refresh().message.labels["tao-sdk-network"] == "dino"
 assert handler.find("two") is None and handler.get_tao_job_status("two") == "Unknown" and not handler.cancel_job("two")
-for wrong in ({"resource_shape": "gpu.a100.8"}, {"stray": 1}, {"entrypoint": {}}):
+for wrong in ({"resource_shape": "gpu.a100.8"}, {"stray": 1}, {"entrypoint": {}}, {"job_id": ""}, {"job_id": '"; touch here; "'}, {"job_id": "a" * 64}):
     try:
-        handler.create_job("", "dino", "train", job_id="two", **{"entrypoint": {"command": "true"}, **wrong})
+        handler.create_job("", "dino", "train", **{"job_id": "two", "entrypoint": {"command": "true"}, **wrong})
         print("was taken", wrong)
     except ValueError:
         pass
+try:
+    print("was found", handler.find('one" OR id > "0'))
+except ValueError:
+    pass
+
+# The handler remembers so many jobs; it finds the others again.
+from muster.tao import _handler
+_handler.KNOWN_JOBS = 1
+handler.create_job("", "dino", "train", job_id="three", entrypoint={"command": "true"})
+assert list(handler._numbers) == ["three"] and handler.find("one").id == 1 and list(handler._numbers) == ["one"], handler._numbers
 """)
-    assert len(api.list_all()) == 1
+    assert len(api.list_all()) == 2

@@ -1,9 +1,10 @@
 """airflow_operator.py - an operator of Airflow 2.10 whose tasks are jobs, and a DAG that uses it.
 
 The task waits in the triggerer, where thousands take no worker. Its try is the request id of the job, so that a worker that dies
-after the submit makes no second job.
+after the submit makes no second job. A task that is cleared or marked while it waits has its job canceled by the triggerer.
 """
 
+import asyncio
 import datetime
 import uuid
 
@@ -11,8 +12,10 @@ import muster
 import muster.aio
 from airflow import DAG
 from airflow.exceptions import AirflowException
-from airflow.models import BaseOperator
+from airflow.models import BaseOperator, TaskInstance
 from airflow.triggers.base import BaseTrigger, TriggerEvent
+from airflow.utils.session import create_session
+from airflow.utils.state import TaskInstanceState
 
 
 class MusterTrigger(BaseTrigger):
@@ -27,8 +30,20 @@ class MusterTrigger(BaseTrigger):
 
     async def run(self):
         async with muster.aio.AsyncClient() as client:
-            await client.job(self.job_id).wait()
+            try:
+                await client.job(self.job_id).wait()
+            except asyncio.CancelledError:
+                # Either the task waits no more, or this triggerer stops, and the next one waits on.
+                if not await asyncio.to_thread(self._task_waits):
+                    await client.cancel(self.job_id, reason="the Airflow task waits no more")
+                raise
         yield TriggerEvent({"job_id": self.job_id})
+
+    def _task_waits(self):
+        with create_session() as session:
+            waiting = session.query(TaskInstance).filter(
+                TaskInstance.trigger_id == self.trigger_id, TaskInstance.state == TaskInstanceState.DEFERRED)
+            return waiting.first() is not None
 
 
 class MusterOperator(BaseOperator):

@@ -27,8 +27,11 @@ class MusterWorker(ProcessInterface):
         await super().start()
 
     async def close(self):
-        await self._handle.cancel(reason="the Dask cluster let it go")
-        await self._client.close()
+        # After a start that failed there is no job, or no client.
+        if self._handle is not None:
+            await self._handle.cancel(reason="the Dask cluster let it go")
+        if self._client is not None:
+            await self._client.close()
         await super().close()
 
 

@@ -9,6 +9,7 @@ import pathlib
 import pickle
 import shutil
 import sys
+import uuid
 import warnings
 from typing import Any, Callable, Dict, Generic, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
@@ -20,7 +21,7 @@ from muster.client import Client
 from muster.submitit import _parameters
 from muster.submitit._environment import FOLDER, TIMEOUT_MIN
 from muster.submitit._paths import JobPaths
-from muster.submitit._task import CHECKPOINTED
+from muster.submitit._task import CHECKPOINTED, SUBMISSION, of_submission
 from muster.submitit.helpers import DelayedSubmission, FailedJobError, UncompletedJobError
 from muster.v1 import cluster_pb2, job_pb2, signal_jobs_pb2
 
@@ -39,8 +40,9 @@ _STREAMS = {"stdout": "out", "stderr": "err"}
 class Job(Generic[R]):
     """A job, or one of its tasks."""
 
-    def __init__(self, client: Client, folder: PathLike, job_id: str, nodes: int, tasks_per_node: int, task_id: Optional[int]) -> None:
-        self._client, self._folder = client, os.fspath(folder)
+    def __init__(self, client: Client, folder: PathLike, job_id: str, nodes: int, tasks_per_node: int, task_id: Optional[int],
+                 submission_id: str) -> None:
+        self._client, self._folder, self._submission_id = client, os.fspath(folder), submission_id
         self._job_id, self._nodes, self._tasks_per_node, self._task_id = job_id, nodes, tasks_per_node, task_id
         self._handle = client.job(int(job_id))
         self._cancel_at_deletion = False
@@ -88,9 +90,12 @@ class Job(Generic[R]):
         return self if self._task_id is not None else self._task(task_id)
 
     def submission(self) -> DelayedSubmission:
-        """The call that was submitted."""
-        with open(self.paths.submitted_pickle, "rb") as file:
-            made: DelayedSubmission = pickle.load(file)
+        """The call that was submitted. Raises FileNotFoundError: the folder has it no more, or that of another job of this number."""
+        path = self.paths.submitted_pickle
+        data = path.read_bytes()
+        if not of_submission(data, self._submission_id):
+            raise FileNotFoundError(f"{path} is of another job")
+        made: DelayedSubmission = pickle.loads(data)
         return made
 
     def done(self, force_check: bool = False) -> bool:
@@ -105,7 +110,10 @@ class Job(Generic[R]):
         self._handle.wait()
 
     def result(self) -> Any:
-        """Waits, and returns what the function returned; of several tasks a list. Raises FailedJobError, UncompletedJobError."""
+        """Waits, and returns what the function returned; of several tasks a list. Raises FailedJobError, UncompletedJobError.
+
+        Other MusterErrors say that a job which succeeded has an outcome that does not come now: ask again.
+        """
         values = self.results()
         return values if self._task_id is None else values[0]
 
@@ -117,7 +125,7 @@ class Job(Generic[R]):
         return [self._outcome(task)[1] for task in self._task_ids()]
 
     def exception(self) -> Optional[UncompletedJobError]:
-        """Waits; the error of the first task that failed; None: none did."""
+        """Waits; the error of the first task that failed; None: none did. Raises MusterErrors, as result() does."""
         self.wait()
         for task in self._task_ids():
             try:
@@ -132,17 +140,23 @@ class Job(Generic[R]):
 
     def _outcome(self, task: int) -> Tuple[str, Any]:
         kept = JobPaths(self._folder, self._job_id, task).result_pickle
-        if not kept.exists():
+        data = kept.read_bytes() if kept.exists() else b""
+        if not of_submission(data, self._submission_id):
             try:
                 data = self._fetch(f"{task}_result.pkl", task)
             except errors.MusterError as error:
-                why = self._handle.why()
-                raise UncompletedJobError(f"Job {self._job_id} (task: {task}) has not produced any output (state: {self.state})\n"
-                                          f"{why}\n{error}") from error
+                if not isinstance(error, errors.NotFound) and self.state == "COMPLETED":
+                    raise
+                raise self._uncompleted(task, str(error)) from error
+            if not of_submission(data, self._submission_id):
+                raise self._uncompleted(task, "its results directory has the outcome of another job")
             _keep(kept, data)
-        with open(kept, "rb") as file:
-            outcome: Tuple[str, Any] = pickle.load(file)
+        outcome: Tuple[str, Any] = pickle.loads(data)
         return outcome
+
+    def _uncompleted(self, task: int, detail: str) -> UncompletedJobError:
+        return UncompletedJobError(f"Job {self._job_id} (task: {task}) has not produced any output (state: {self.state})\n"
+                                   f"{self._handle.why()}\n{detail}")
 
     # ---- output
 
@@ -208,7 +222,7 @@ class Job(Generic[R]):
         return range(self._nodes * self._tasks_per_node) if self._task_id is None else (self._task_id,)
 
     def _task(self, task_id: int) -> Job[R]:
-        made: Job[R] = Job(self._client, self._folder, self._job_id, self._nodes, self._tasks_per_node, task_id)
+        made: Job[R] = Job(self._client, self._folder, self._job_id, self._nodes, self._tasks_per_node, task_id, self._submission_id)
         return made
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -261,6 +275,8 @@ class _DelayedJob(Job[R]):
         if name.startswith("__") or name in ("_executor", "_cancel_at_deletion", "_become"):
             return object.__getattribute__(self, name)
         executor: AutoExecutor = object.__getattribute__(self, "_executor")
+        if not any(later is self for later, _ in executor._batch or ()):
+            raise RuntimeError("the batch was not submitted")
         if not executor._allow_implicit_submissions:
             raise AttributeError("Accessing job attributes is forbidden within 'with executor.batch()' context")
         executor._submit_batch()
@@ -311,16 +327,23 @@ class AutoExecutor:
         return self._submit([delayed])[0]
 
     def map_array(self, fn: Callable[..., R], *iterable: Iterable[Any]) -> List[Job[R]]:
-        """A job for each tuple of the iterables."""
+        """A job for each tuple of the iterables.
+
+        If some go in several messages and one of these fails, the error has the jobs of those before it as `submitted`. With
+        slurm_array_parallelism each group of so many jobs is a message.
+        """
         return self._submit_all([DelayedSubmission(fn, *args) for args in zip(*iterable)])
 
     def submit_array(self, fns: Sequence[Callable[[], R]]) -> List[Job[R]]:
-        """A job for each function."""
+        """A job for each function. Errors are those of map_array."""
         return self._submit_all([DelayedSubmission(fn) for fn in fns])
 
     @contextlib.contextmanager
     def batch(self, allow_implicit_submissions: bool = False) -> Iterator[None]:
-        """Submits the jobs of the block at its end, all or none as far as they fit into one message."""
+        """Submits the jobs of the block at its end, all or none as far as they fit into one message.
+
+        If that fails, or the block does, the jobs that were not submitted raise RuntimeError.
+        """
         if self._batch is not None:
             raise RuntimeError('Nesting "with executor.batch()" contexts is not allowed.')
         self._batch, self._allow_implicit_submissions = [], allow_implicit_submissions
@@ -334,10 +357,17 @@ class AutoExecutor:
 
     def _submit_batch(self) -> None:
         batch = self._batch or []
-        for (later, _), job in zip(batch, self._submit([delayed for _, delayed in batch])):
+        failure: Optional[Exception] = None
+        try:
+            made = self._submit([delayed for _, delayed in batch])
+        except Exception as error:
+            made, failure = getattr(error, "submitted", []), error
+        for (later, _), job in zip(batch, made):
             later._become(job)
         if self._batch is not None:
-            self._batch = []
+            self._batch = batch[len(made):]
+        if failure is not None:
+            raise failure
 
     def _submit_all(self, submissions: Sequence[DelayedSubmission]) -> List[Job[Any]]:
         if not submissions:
@@ -352,24 +382,37 @@ class AutoExecutor:
             group = submissions[at:at + at_once]
             # Each job of a group begins when the one in its place of the group before has ended.
             first = made[at - at_once:at] if at else []
-            made += self._send(group, chosen, [[int(job.job_id)] for job in first] or [[] for _ in group])
+            try:
+                made += self._send(group, chosen, [[int(job.job_id)] for job in first] or [[] for _ in group])
+            except Exception as error:
+                setattr(error, "submitted", [*made, *getattr(error, "submitted", [])])
+                raise
         return made
 
     def _send(self, group: Sequence[DelayedSubmission], chosen: _parameters.Chosen, after: Sequence[Sequence[int]]) -> List[Job[Any]]:
-        planned, pickles = [], []
-        for delayed, earlier in zip(group, after):
-            one, data = self._plan(delayed, chosen, earlier)
-            planned.append(one)
-            pickles.append(data)
-        jobs: List[Job[Any]] = []
-        for handle, data in zip(self._client._submit(planned, held=False, request_ids=None), pickles):
-            alone = chosen.job.nodes * chosen.tasks_per_node == 1
-            job: Job[Any] = Job(self._client, self.folder, str(handle.id), chosen.job.nodes, chosen.tasks_per_node, 0 if alone else None)
-            _keep(job.paths.submitted_pickle, data)
-            jobs.append(job)
+        ids = [uuid.uuid4().hex for _ in group]
+        plans = [self._plan(delayed, chosen, earlier, submission_id) for delayed, earlier, submission_id in zip(group, after, ids)]
+        failure: Optional[Exception] = None
+        try:
+            handles = self._client._submit([planned for planned, _ in plans], held=False, request_ids=None)
+        except errors.MusterError as error:
+            handles, failure = error.submitted, error
+        task_id = 0 if chosen.job.nodes * chosen.tasks_per_node == 1 else None
+        jobs: List[Job[Any]] = [
+            Job(self._client, self.folder, str(handle.id), chosen.job.nodes, chosen.tasks_per_node, task_id, submission_id)
+            for handle, submission_id in zip(handles, ids)]
+        try:
+            for job, (_, data) in zip(jobs, plans):
+                _keep(job.paths.submitted_pickle, data + job._submission_id.encode())
+        except OSError as error:
+            failure = failure or error
+        if failure is not None:
+            setattr(failure, "submitted", jobs)
+            raise failure
         return jobs
 
-    def _plan(self, delayed: DelayedSubmission, chosen: _parameters.Chosen, after: Sequence[int]) -> Tuple[_verbs.Planned, bytes]:
+    def _plan(self, delayed: DelayedSubmission, chosen: _parameters.Chosen, after: Sequence[int],
+              submission_id: str) -> Tuple[_verbs.Planned, bytes]:
         calls = _calls.Calls(delayed.function, MusterJob())
         data = calls._pickle(delayed)
         here = pathlib.Path(__file__).parent
@@ -381,14 +424,22 @@ class AutoExecutor:
         limit = {TIMEOUT_MIN: str(base.time // 60)} if isinstance(base.time, (int, float)) else {}
         described = base.replace(
             command=[chosen.python or sys.executable, "-u", f"{_calls.DIRECTORY}/task.py", version, str(chosen.tasks_per_node)],
-            name=base.name or calls._name, labels={**base.labels, LABEL: "call"}, env={**base.env, FOLDER: str(self.folder), **limit},
+            name=base.name or calls._name, labels={**base.labels, LABEL: "call"},
+            env={**base.env, FOLDER: str(self.folder), SUBMISSION: submission_id, **limit},
             clusters=[self._chosen] if self._chosen else base.clusters, after_ended=[*base.after_ended, *after],
-            fields={**base.fields, "retry": {"exit_codes": [CHECKPOINTED], **base.fields.get("retry", {})}})
+            fields={**base.fields, "retry": _retry(base.fields.get("retry", {}))})
         (planned,) = self._client._run(_verbs.prepare([described], {}, self._client._patience))
         tree = _tree.tree_of(contents)
         planned.spec.uploads.add(tree_sha256=tree.sha256, path=_calls.DIRECTORY)
         planned.trees.append(tree)
         return planned, data
+
+
+def _retry(given: Mapping[str, Any]) -> Dict[str, Any]:
+    """The rule of the user, by which a run that has made a checkpoint is also followed by another one."""
+    names = ("exit_codes", "exitCodes")  # JSON has both
+    codes = {CHECKPOINTED, *(code for name in names for code in given.get(name) or ())}
+    return {**{name: value for name, value in given.items() if name not in names}, "exit_codes": sorted(codes)}
 
 
 def _keep(path: pathlib.Path, data: bytes) -> None:

@@ -6,6 +6,8 @@ process finds it again, and a repeated submit makes no second one.
 
 from __future__ import annotations
 
+import collections
+import re
 import threading
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -19,6 +21,10 @@ from muster.v1 import cluster_pb2, file_tree_pb2, job_pb2
 # The label that the SDK's own back end for Kubernetes gives to its jobs.
 LABEL, NETWORK_LABEL, ACTION_LABEL = "tao-sdk-job-id", "tao-sdk-network", "tao-sdk-action"
 UNKNOWN = "Unknown"
+# An id is a label's value, of 63 bytes at most, a part of a filter and a word of a shell.
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,63}")
+# The jobs whose numbers are known without a question, which are the latest; about 1 MB.
+KNOWN_JOBS = 10_000
 # A cluster that ends a run gives its processes up to a minute, and the agent has to see the end.
 CANCEL_WAIT_S = 120.0
 
@@ -44,7 +50,8 @@ class MusterHandler:
         self.client = client if client is not None else Client()
         self.job = job or Job()
         self._lock = threading.Lock()
-        self._numbers: Dict[str, int] = {}  # guarded by _lock: the SDK's id, and the job of Muster
+        # guarded by _lock: the SDK's id, and the job of Muster; the one that was used last is the last
+        self._numbers: "collections.OrderedDict[str, int]" = collections.OrderedDict()
 
     @classmethod
     def from_credentials(cls, creds: Mapping[str, str]) -> MusterHandler:
@@ -65,6 +72,7 @@ class MusterHandler:
                    **options: Any) -> Dict[str, Any]:
         """Submits the job, exactly once for each `job_id`. Raises ValueError, BadRequest, CannotBePlaced and other MusterErrors.
 
+        `job_id` has up to 63 letters, digits, '-', '_' and '.'.
         `options` are num_gpus, partition, account, namespace, node_selector, tolerations, image_pull_secret and job. The specs
         are in the command, and cloud_metadata, which has credentials, is sent nowhere. Without an image the command runs on the
         nodes themselves.
@@ -72,8 +80,7 @@ class MusterHandler:
         del cloud_metadata, specs
         if not entrypoint or not entrypoint.get("command"):
             raise ValueError("entrypoint is required: {'command': text of a shell}")
-        if not job_id:
-            raise ValueError("job_id is required")
+        checked(job_id)
         for name, value in (("resource_shape", resource_shape), ("dedicated_node_group", dedicated_node_group)):
             if value:
                 raise ValueError(f"{name} is {value!r}; Muster has none: leave it out, name num_gpus, or a pool in job=muster.Job(...)")
@@ -87,8 +94,7 @@ class MusterHandler:
         if gpus:
             described = described.replace(gpus=gpus)
         handle = self.client.submit(described, request_id=job_id)
-        with self._lock:
-            self._numbers[job_id] = handle.id
+        self._know(job_id, handle.id)
         return {"job_name": described.name, "muster_job": handle.id}
 
     def cancel_job(self, job_id: str) -> bool:
@@ -116,18 +122,23 @@ class MusterHandler:
         return f"tao-job-{job_id}"
 
     def find(self, job_id: str) -> Optional[JobHandle]:
-        """The job of Muster, whichever process submitted it; None: there is none."""
+        """The job of Muster, whichever process submitted it; None: there is none. Raises ValueError: no job has such an id."""
         with self._lock:
-            number = self._numbers.get(job_id)
+            number = self._numbers.get(checked(job_id))
         if number is None:
-            if not job_id or not all(letter.isalnum() or letter in "-_." for letter in job_id):
-                return None
             for handle in self.client.list(f'label.{LABEL} = "{job_id}"', order_by="id", limit=1):
-                with self._lock:
-                    self._numbers[job_id] = handle.id
+                self._know(job_id, handle.id)
                 return handle
             return None
+        self._know(job_id, number)
         return self.client.job(number)
+
+    def _know(self, job_id: str, number: int) -> None:
+        with self._lock:
+            self._numbers[job_id] = number
+            self._numbers.move_to_end(job_id)
+            while len(self._numbers) > KNOWN_JOBS:
+                self._numbers.popitem(last=False)
 
     def get_tao_job_status(self, job_id: str) -> str:
         """Pending, Running, Paused, Complete, Error, Canceled, or Unknown: the broker has no such job.
@@ -238,6 +249,13 @@ class MusterHandler:
         """As get_volumes."""
         del volume_name, node_group_id
         return []
+
+
+def checked(job_id: str) -> str:
+    """The same id. Raises ValueError."""
+    if not _ID.fullmatch(job_id):
+        raise ValueError(f"job_id is {job_id!r}; it has 1 to 63 letters, digits, '-', '_' and '.'")
+    return job_id
 
 
 def _gpus(pool: cluster_pb2.Pool) -> int:
