@@ -2,17 +2,9 @@
 
 #include "broker/core/impl.h"
 #include "broker/core/rerun_id.h"
+#include "broker/core/sequences.h"
 
 namespace muster::core {
-
-namespace {
-
-// A process can make fewer changes than this after its last transition. Releases before schema 9
-// did not store changes without a transition, so that a file that was taken over from one of them
-// does not tell how many sequences were given out.
-constexpr uint64_t kSequencesForgotten = 1'000'000'000;
-
-}  // namespace
 
 Core::Impl::Impl(Options options, Restored restored)
     : options_(std::move(options)),

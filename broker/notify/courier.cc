@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "broker/core/sequences.h"
 #include "broker/notify/payload.h"
 #include "broker/notify/signature.h"
 #include "contract/text.h"
@@ -35,20 +37,21 @@ std::string WithoutUrl(std::string words, const std::string& url) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Courier>> Courier::Make(CourierOptions options,
-                                                       uint64_t last_stored) {
+absl::StatusOr<std::unique_ptr<Courier>> Courier::Make(CourierOptions options) {
   absl::StatusOr<std::optional<Cursor>> found = ReadCursor(options.cursor_file);
   if (!found.ok()) return found.status();
-  Cursor cursor = found->value_or(Cursor{.after = last_stored});
-  if (cursor.after > last_stored) {
+  const absl::StatusOr<uint64_t> last = options.last_stored();
+  if (!last.ok()) return last.status();
+  Cursor cursor = found->value_or(Cursor{.after = *last});
+  if (cursor.after > *last) {
     LogEvent(spdlog::level::warn, "webhook_is_ahead",
              {{"webhook", options.webhook.name},
               {"after", Text(cursor.after)},
-              {"last", Text(last_stored)},
+              {"last", Text(*last)},
               {"effect",
                "the database is older than the webhook's file; it begins with what comes "
                "next"}});
-    cursor = {.after = last_stored};
+    cursor = {.after = *last};
   }
   if (*found != std::optional<Cursor>(cursor)) {
     const absl::Status status = WriteCursor(options.cursor_file, cursor);
@@ -69,10 +72,8 @@ void Courier::Stop() {
 }
 
 WebhookCounts Courier::counts() const {
-  const uint64_t position = position_;
-  const uint64_t last = options_.last_change();
   return {.name = options_.webhook.name,
-          .backlog = last > position ? last - position : 0,
+          .backlog = core::ChangesBetween(position_, options_.last_change()),
           .delivered = delivered_,
           .failed_tries = failed_tries_,
           .given_up = given_up_};
@@ -123,18 +124,31 @@ bool Courier::Take(const std::string& bytes) {
   for (const v1::JobChange& change : message.changes()) {
     if (!TakeChange(change)) return false;
   }
-  if (message.has_heartbeat()) MoveTo(message.heartbeat().sequence());
+  if (message.has_heartbeat()) TakeHeartbeat(message.heartbeat().sequence());
   return true;
 }
 
 bool Courier::TakeChange(const v1::JobChange& change) {
   if (bell_->is_stopped()) return false;
-  NoteGap(change);
+  NoteGap(change.sequence());
   const bool is_wanted = Wants(options_.webhook, change);
   if (is_wanted && !Deliver(change)) return false;
   MoveTo(change.sequence());
   if (change.has_transition()) cursor_.time = TimeOf(change.transition().time());
   return !is_wanted || Save();
+}
+
+void Courier::TakeHeartbeat(uint64_t sequence) {
+  if (sequence <= cursor_.after) return;
+  // The feed of a broker that has just started is ahead of the store. A place that is ahead of it
+  // would look to the next broker like that of a newer database.
+  const absl::StatusOr<uint64_t> stored = options_.last_stored();
+  if (!stored.ok()) return;  // the next heartbeat asks again
+  const uint64_t looked_through = std::min(sequence, *stored);
+  if (looked_through <= cursor_.after) return;
+  NoteGap(looked_through + 1);
+  MoveTo(looked_through);
+  cursor_.time = options_.now();
 }
 
 std::optional<std::string> Courier::MakeBody(const v1::JobChange& change) {
@@ -221,17 +235,17 @@ void Courier::NoteSuccess() {
   LogEvent(spdlog::level::info, "webhook_delivers", {{"webhook", options_.webhook.name}});
 }
 
-void Courier::NoteGap(const v1::JobChange& change) {
+void Courier::NoteGap(uint64_t next) {
   const absl::Duration kept = options_.job_retention;
+  const uint64_t missing = core::ChangesBetween(cursor_.after + 1, next);
   const bool may_miss = kept > absl::ZeroDuration() && cursor_.time &&
-                        options_.now() - *cursor_.time > kept &&
-                        change.sequence() > cursor_.after + 1;
+                        options_.now() - *cursor_.time > kept && missing > 0;
   if (!may_miss || std::exchange(told_gap_, true)) return;
   LogEvent(spdlog::level::warn, "webhook_skips_deleted",
            {{"webhook", options_.webhook.name},
             {"after", Text(cursor_.after)},
-            {"next", Text(change.sequence())},
-            {"changes_at_most", Text(change.sequence() - cursor_.after - 1)},
+            {"next", Text(next)},
+            {"changes_at_most", Text(missing)},
             {"effect", "jobs were deleted (jobs.retention) before their events were delivered"}});
 }
 

@@ -49,7 +49,11 @@ struct CourierOptions {
   absl::Duration job_retention = absl::ZeroDuration();  // as in BrokerOptions
   // Opens the feed behind a change.
   std::function<absl::StatusOr<std::unique_ptr<broker::WatchSource>>(uint64_t after)> open_feed;
-  std::function<uint64_t()> last_change;  // the sequence of the latest one
+  // Returns the sequence up to which the feed has all changes. After a start it is ahead of the
+  // store: see core/sequences.h.
+  std::function<uint64_t()> last_change;
+  // Returns the sequence of the latest change that the store has.
+  std::function<absl::StatusOr<uint64_t>()> last_stored;
   // Reads a job with its runs and steps; needed for the format kOtlp alone.
   std::function<absl::StatusOr<History>(uint64_t job)> read_history;
   oidc::Exchanger exchange = oidc::Exchange;
@@ -58,10 +62,8 @@ struct CourierOptions {
 
 class Courier {
  public:
-  // Begins where the file says, or behind the last change, and then writes the file. `last_stored`
-  // is the latest change that the store has.
-  static absl::StatusOr<std::unique_ptr<Courier>> Make(CourierOptions options,
-                                                       uint64_t last_stored);
+  // Begins where the file says, or behind the last change in the store, and then writes the file.
+  static absl::StatusOr<std::unique_ptr<Courier>> Make(CourierOptions options);
   ~Courier() { Stop(); }
 
   void Start();
@@ -82,6 +84,8 @@ class Courier {
   // Reads one message of the feed. False: the bell has stopped before all of it was done with.
   bool Take(const std::string& message);
   bool TakeChange(const v1::JobChange& change);
+  // The feed was looked through up to here.
+  void TakeHeartbeat(uint64_t sequence);
   // Goes on until the receiver has the event or it is given up. False: the bell has stopped first.
   bool Deliver(const v1::JobChange& change);
   // Goes on until the body can be made. Nothing: the job was deleted, or the bell has stopped.
@@ -89,8 +93,9 @@ class Courier {
   Outcome Post(uint64_t event, const std::string& body);
   void NoteFailure(const Outcome& outcome, const std::string& words);
   void NoteSuccess();
-  // Says that changes were deleted before the webhook came to them, once until it has caught up.
-  void NoteGap(const v1::JobChange& change);
+  // Says that changes before `next` were deleted before the webhook came to them, once until it has
+  // caught up.
+  void NoteGap(uint64_t next);
   void MoveTo(uint64_t sequence);
   // Goes on until the place is on disk. False: the bell has stopped first.
   bool Save();

@@ -20,8 +20,9 @@
 namespace muster::notify {
 
 struct Cursor {
-  uint64_t after = 0;                   // the sequence of the last change that is done with
-  std::optional<absl::Time> time = {};  // when it was recorded; nothing: not known
+  uint64_t after = 0;  // the sequence of the last change that is done with
+  std::optional<absl::Time> time =
+      {};  // when it was recorded or found to be the last; nothing: not known
 
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };

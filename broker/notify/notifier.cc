@@ -57,8 +57,6 @@ absl::StatusOr<std::unique_ptr<Notifier>> Notifier::Make(const NotifierOptions& 
     if (absl::Status status = MakeDirectory(options.directory); !status.ok()) return status;
   }
   for (const Webhook& webhook : options.webhooks) {
-    const absl::StatusOr<uint64_t> last = services.store->LastSequence();
-    if (!last.ok()) return last.status();
     auto courier = Courier::Make(
         {.webhook = webhook,
          .broker = services.instance,
@@ -71,8 +69,8 @@ absl::StatusOr<std::unique_ptr<Notifier>> Notifier::Make(const NotifierOptions& 
                return broker::WatchJobs(Reader(), services, request);
              },
          .last_change = [changes = services.changes] { return changes->last(); },
-         .read_history = [services](uint64_t job) { return ReadHistory(services, job); }},
-        *last);
+         .last_stored = [store = services.store] { return store->LastSequence(); },
+         .read_history = [services](uint64_t job) { return ReadHistory(services, job); }});
     if (!courier.ok()) return courier.status();
     couriers.push_back(*std::move(courier));
   }

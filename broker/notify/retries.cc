@@ -14,6 +14,13 @@ bool IsRefusal(int status) {
   return status >= 300 && status < 500 && status != kRequestTimeout && status != kTooManyRequests;
 }
 
+// The receiver means the event, or itself, and not a moment.
+bool IsFinal(int status) {
+  constexpr int kGone = 410;
+  constexpr int kContentTooLarge = 413;
+  return status == kGone || status == kContentTooLarge;
+}
+
 }  // namespace
 
 void Retries::Begin(absl::Time now) {
@@ -25,7 +32,10 @@ void Retries::Begin(absl::Time now) {
 Retries::Next Retries::After(const Outcome& outcome, absl::Time now) {
   if (IsSuccess(outcome.status)) return {Verdict::kDelivered};
   if (IsRefusal(outcome.status)) ++refusals_;
-  if (refusals_ >= kMaxRefusals || now - begun_ >= kRetryFor) return {Verdict::kGiveUp};
+  const absl::Duration tried = now - begun_;
+  const bool is_refused =
+      refusals_ >= kMaxRefusals && (IsFinal(outcome.status) || tried >= kRefusedFor);
+  if (is_refused || tried >= kRetryFor) return {Verdict::kGiveUp};
   const absl::Duration asked = outcome.retry_after.value_or(absl::ZeroDuration());
   return {Verdict::kRetry, std::max(backoff_.Next(), std::min(asked, kMaxRetryAfter))};
 }

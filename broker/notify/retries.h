@@ -20,8 +20,11 @@ inline constexpr absl::Duration kMaxRetryAfter = absl::Hours(1);
 // An event that the receiver does not take for so long, since its first try, is given up: those
 // behind it wait.
 inline constexpr absl::Duration kRetryFor = absl::Hours(24);
-// An answer that refuses the event, and would probably do so again, gives it up after so many.
+// An answer that refuses the event, and would probably do so again, gives it up after so many ...
 inline constexpr int kMaxRefusals = 5;
+// ... once the first try is so long ago: a proxy answers 404 or 403 for a receiver that is being
+// replaced. 410 (Gone) and 413 (Content Too Large) are about the event alone, and do not wait.
+inline constexpr absl::Duration kRefusedFor = absl::Minutes(10);
 
 // The outcome of a try.
 struct Outcome {

@@ -47,6 +47,15 @@ absl::Status SetUrl(const std::string& value, Webhook* webhook) {
   return oidc::CheckUrl(value);
 }
 
+absl::Status SetProject(const std::string& value, Webhook* webhook) {
+  webhook->project = value;
+  if (contract::ValidateClusterName(value).ok()) return absl::OkStatus();
+  return Bad(
+      fmt::format("{} is not a project name; use 1 to 63 of a-z, 0-9 and '-', with a letter "
+                  "or digit at both ends, or leave it out for all projects",
+                  contract::Quoted(value)));
+}
+
 absl::Status SetFilter(const std::string& value, Webhook* webhook) {
   absl::StatusOr<contract::Filter> filter = contract::ParseFilter(value, absl::UnixEpoch());
   if (!filter.ok()) return filter.status();
@@ -109,7 +118,7 @@ std::vector<Setting> SettingsOf(Entry* entry) {
       {key("url"), "", into(SetUrl)},
       {key("secret_file"), "", TextInto(&entry->secret_file)},
       {key("ca_file"), "", TextInto(&entry->ca_file)},
-      {key("project"), "", TextInto(&webhook->project)},
+      {key("project"), "", into(SetProject)},
       {key("filter"), "", into(SetFilter)},
       {.key = key("states"), .help = "", .set = into(SetStates), .is_list = true},
       {key("format"), "", into(SetFormat)},

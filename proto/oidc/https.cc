@@ -184,6 +184,9 @@ absl::StatusOr<HttpsAnswer> Exchange(const HttpsRequest& request) {
     library.set(curl, CURLOPT_NOPROGRESS, 0L);
     library.set(curl, CURLOPT_XFERINFOFUNCTION, &LookForCancel);
     library.set(curl, CURLOPT_XFERINFODATA, &request.is_cancelled);
+    // Else the end of the exchange waits for a name server that does not answer. The thread that
+    // asks it ends by itself.
+    library.set(curl, CURLOPT_QUICK_EXIT, 1L);
   }
   const std::string form = request.form ? Form(library, *request.form) : "";
   if (request.body || request.form) SetBody(library, curl, request.body ? *request.body : form);

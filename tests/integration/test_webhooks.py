@@ -120,13 +120,13 @@ def test_an_event_is_tried_again_until_it_is_taken_and_those_behind_it_wait(worl
 
 def test_an_event_that_is_refused_again_and_again_is_given_up(world):
     with receiving() as (receiver, url):
-        receiver.answer(*[404] * 5)
+        receiver.answer(*[410] * 5)
         broker, api = start(world, ops={"url": url})
         lost = api.submit(argv_spec("true"))
         api.wait_end(lost)
         job = api.submit(argv_spec("true"))
         eventually(lambda: receiver.jobs() == [job], "the next one arrives", alive=broker.check_alive)
-        assert [status for _, status in receiver.tries] == [404] * 5 + [200]
+        assert [status for _, status in receiver.tries] == [410] * 5 + [200]
         assert f"webhook_gave_up webhook=ops event={end_of(api, lost).sequence} job={lost}" in broker.log()
         assert count_of(broker, "given_up_total") == 1
 

@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
+#include "broker/core/sequences.h"
 #include "daemon/log.h"
 #include "spdlog/sinks/ostream_sink.h"
 #include "sync/mutex.h"
@@ -24,10 +26,32 @@ broker::ChangeBytes BytesOf(const v1::WatchJobsResponse& message) {
   return std::make_shared<const std::string>(message.SerializeAsString());
 }
 
-// The feed of a broker whose changes are there from the beginning.
+// Counts, and lets another thread wait for a count.
+class Counter {
+ public:
+  void Add() {
+    const MutexLock lock(mutex_);
+    ++count_;
+    changed_.notify_all();
+  }
+  void Await(int count) {
+    MutexLock lock(mutex_);
+    while (count_ < count) lock.Wait(changed_);
+  }
+
+ private:
+  Mutex mutex_;
+  std::condition_variable changed_;
+  int count_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// The feed of a broker whose changes are there from the beginning. It looks through the numbers up
+// to `end`.
 class FakeFeed final : public broker::WatchSource {
  public:
-  FakeFeed(const std::vector<v1::JobChange>& changes, uint64_t after) : position_(after) {
+  FakeFeed(const std::vector<v1::JobChange>& changes, uint64_t after, uint64_t end,
+           Counter* heartbeats)
+      : position_(after), end_(end), heartbeats_(heartbeats) {
     for (const v1::JobChange& change : changes) {
       if (change.sequence() > after) left_.push_back(change);
     }
@@ -45,13 +69,16 @@ class FakeFeed final : public broker::WatchSource {
   }
   std::optional<broker::ChangeBytes> KeepAlive() override {
     v1::WatchJobsResponse message;
-    message.mutable_heartbeat()->set_sequence(position_);
+    message.mutable_heartbeat()->set_sequence(std::max(position_, end_));
+    heartbeats_->Add();
     return BytesOf(message);
   }
 
  private:
   std::deque<v1::JobChange> left_;
   uint64_t position_;
+  const uint64_t end_;
+  Counter* const heartbeats_;
 };
 
 // A receiver that answers by a script, and with 200 when that is at its end.
@@ -118,18 +145,21 @@ class CourierTest : public testing::Test {
     options.job_retention = absl::Hours(24 * 90);
     options.open_feed =
         [this](uint64_t after) -> absl::StatusOr<std::unique_ptr<broker::WatchSource>> {
-      return std::make_unique<FakeFeed>(changes_, after);
+      return std::make_unique<FakeFeed>(changes_, after, feed_end_, &heartbeats_);
     };
-    options.last_change = [this] { return changes_.back().sequence(); };
+    options.last_change = [this] { return std::max(changes_.back().sequence(), feed_end_); };
+    options.last_stored = [last_stored] { return last_stored; };
     options.exchange = receiver->exchanger();
     options.now = [this] { return now_; };
-    return Courier::Make(std::move(options), last_stored);
+    return Courier::Make(std::move(options));
   }
   uint64_t After() const {
     const auto cursor = ReadCursor(CursorFile());
     return cursor.ok() && *cursor ? (*cursor)->after : 0;
   }
 
+  Counter heartbeats_;
+  uint64_t feed_end_ = 0;  // how far the feed has been looked through, if beyond the changes
   // A minute after the changes.
   absl::Time now_ = absl::FromUnixSeconds(1'767'323'105);
   std::vector<v1::JobChange> changes_ = {EndOf(1, 10, v1::JOB_STATE_SUCCEEDED),
@@ -230,6 +260,62 @@ TEST_F(CourierTest, SaysHowManyChangesWereDeletedBeforeItCameToThem) {
   (*courier)->Stop();
   EXPECT_THAT(log.text(), HasSubstr("webhook_skips_deleted webhook=ops after=3 next=10 "
                                     "changes_at_most=6"));
+}
+
+TEST_F(CourierTest, SaysThatChangesWereDeletedBehindWhichNoneFollows) {
+  FakeReceiver receiver;
+  ASSERT_TRUE(WriteCursor(CursorFile(), {.after = 15, .time = now_ - absl::Hours(24 * 100)}).ok());
+  feed_end_ = 20;
+  const Log log;
+  auto courier = Make(&receiver, 20);
+  ASSERT_TRUE(courier.ok()) << courier.status();
+  (*courier)->Start();
+  heartbeats_.Await(1);
+  (*courier)->Stop();
+  EXPECT_THAT(log.text(), HasSubstr("webhook_skips_deleted webhook=ops after=15 next=21 "
+                                    "changes_at_most=5"));
+  EXPECT_EQ(After(), 20U);
+}
+
+// Each process leaves numbers out, of which the store knows nothing before the first change.
+TEST_F(CourierTest, StaysWithTheStoreWhileABrokerWithoutChangesStartsAgainAndAgain) {
+  const absl::Time then = now_ - absl::Hours(24 * 100);
+  ASSERT_TRUE(WriteCursor(CursorFile(), {.after = 15, .time = then}).ok());
+  const Log log;
+  for (int start = 1; start <= 3; ++start) {
+    FakeReceiver receiver;
+    feed_end_ = 15 + core::kSequencesForgotten;
+    auto courier = Make(&receiver, 15);
+    ASSERT_TRUE(courier.ok()) << courier.status();
+    EXPECT_EQ((*courier)->counts().backlog, 0U);
+    (*courier)->Start();
+    heartbeats_.Await(start);
+    (*courier)->Stop();
+    EXPECT_EQ((*courier)->counts().backlog, 0U);
+    EXPECT_EQ(After(), 15U);
+  }
+  // Nor is what comes next behind a gap.
+  changes_.push_back(EndOf(4, 16 + core::kSequencesForgotten, v1::JOB_STATE_FAILED));
+  FakeReceiver receiver;
+  auto courier = Make(&receiver, changes_.back().sequence());
+  ASSERT_TRUE(courier.ok()) << courier.status();
+  (*courier)->Start();
+  EXPECT_THAT(EventsOf(receiver.Await(1)), ElementsAre("1000000016"));
+  (*courier)->Stop();
+  EXPECT_EQ(log.text(), "");
+  const auto cursor = ReadCursor(CursorFile());
+  ASSERT_TRUE(cursor.ok() && *cursor);
+  EXPECT_TRUE((*cursor)->time);
+}
+
+TEST_F(CourierTest, CountsChangesAndNotTheNumbersThatRestartsLeaveOut) {
+  FakeReceiver receiver;
+  ASSERT_TRUE(WriteCursor(CursorFile(), {.after = 13}).ok());
+  changes_.push_back(EndOf(4, 16 + core::kSequencesForgotten, v1::JOB_STATE_FAILED));
+  feed_end_ = 16 + 2 * core::kSequencesForgotten;
+  auto courier = Make(&receiver, changes_.back().sequence());
+  ASSERT_TRUE(courier.ok()) << courier.status();
+  EXPECT_EQ((*courier)->counts().backlog, 3U);
 }
 
 TEST_F(CourierTest, SaysNothingOfNumbersThatNoChangeHas) {

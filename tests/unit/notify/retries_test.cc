@@ -45,8 +45,23 @@ TEST(Retries, GiveAnEventUpADayAfterItsFirstTry) {
   }
 }
 
-TEST(Retries, GiveUpARefusedEventAfterAFewTries) {
-  for (const int status : {301, 302, 400, 401, 404, 410, 499}) {
+TEST(Retries, GiveUpARefusedEventAfterAFewTriesOverSomeTime) {
+  for (const int status : {301, 302, 400, 401, 403, 404, 499}) {
+    Retries retries = Begun();
+    for (int i = 0; i < 2 * kMaxRefusals; ++i) {
+      ASSERT_EQ(retries.After({status}, Start() + kRefusedFor - absl::Seconds(1)).verdict,
+                Verdict::kRetry)
+          << status;
+    }
+    EXPECT_EQ(retries.After({status}, Start() + kRefusedFor).verdict, Verdict::kGiveUp) << status;
+    // Time alone is not enough.
+    retries.Begin(Start());
+    EXPECT_EQ(retries.After({status}, Start() + kRefusedFor).verdict, Verdict::kRetry) << status;
+  }
+}
+
+TEST(Retries, GiveUpAtOnceAfterAFewTriesWhatIsGoneOrTooLarge) {
+  for (const int status : {410, 413}) {
     Retries retries = Begun();
     for (int i = 1; i < kMaxRefusals; ++i) {
       ASSERT_EQ(retries.After({status}, Start()).verdict, Verdict::kRetry) << status;

@@ -66,6 +66,9 @@ TEST(WebhookFile, NamesTheWebhookTheFieldAndTheRemedyOfABadOne) {
   EXPECT_THAT(ErrorOf(With("  format: otlp\n  states: [FAILED, RUNNING]\n")),
               HasSubstr("ops.states: RUNNING does not go with the format otlp"));
   EXPECT_THAT(ErrorOf(With("  states: []\n")), HasSubstr("at least one state"));
+  EXPECT_THAT(ErrorOf(With("  project: ML team\n")),
+              HasSubstr("hooks.yaml:4:12: ops.project: \"ML team\" is not a project name"));
+  EXPECT_THAT(ErrorOf(With("  project: ''\n")), HasSubstr("ops.project: "));
   EXPECT_THAT(ErrorOf(With("  filter: colour = red\n")), HasSubstr("ops.filter: "));
   EXPECT_THAT(ErrorOf(With("  filter: user = ada NOT end_time > -1d\n")),
               HasSubstr("relative to now"));
