@@ -50,7 +50,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Parse();
   void OnHead();
   void OnRequest();
-  // Counts the bytes of the body towards the bound of all bodies, and towards the share of the user.
+  // Counts the bytes of the body towards the bound of all bodies, and towards the share of the
+  // user.
   bool TakeRoom(size_t bytes);
   // Returns the bytes of the request and of its answer to the bounds.
   void GiveRoomBack();

@@ -57,9 +57,9 @@ struct BrokerOptions {
   std::vector<oidc::VerifierOptions> people;
   http::HttpOptions http;          // tls_listen needs tls.listen
   notify::NotifierOptions notify;  // the directory is required for webhooks
-  std::string listen;           // in the form of CheckListenAddress; empty: only the socket
-  size_t max_streams = 10'000;  // for agents (two each), watchers and followers of logs together
-  UserBounds user;              // of each one
+  std::string listen;              // in the form of CheckListenAddress; empty: only the socket
+  size_t max_streams = 10'000;     // for agents (two each), watchers and followers of logs together
+  UserBounds user;                 // of each one
   absl::Duration shutdown_grace =
       absl::Seconds(2);  // given to calls in progress when the broker stops
   // The time that the rest of an ended run's log may take. A follower is told that the log is not

@@ -165,7 +165,8 @@ void AddPeopleVerbs(CLI::App* app, Invocation* out) {
   AddVerb(app, out, "login", Verb::kLogin,
           "Log in at the broker's identity provider; you open a page in any browser", "login");
   AddVerb(app, out, "logout", Verb::kLogout, "Forget the login, and tell the provider", "logout");
-  AddVerb(app, out, "whoami", Verb::kWhoAmI, "Show your user and your role, as the broker sees them", "whoami");
+  AddVerb(app, out, "whoami", Verb::kWhoAmI,
+          "Show your user and your role, as the broker sees them", "whoami");
   AddTokenVerbs(app, out);
   AddContextVerbs(app, out);
 }
