@@ -14,6 +14,7 @@
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
 #include "contract/errors.h"
+#include "contract/sentences.h"
 #include "fmt/format.h"
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/message_differencer.h"
