@@ -131,8 +131,13 @@ bool Courier::Take(const std::string& bytes) {
 bool Courier::TakeChange(const v1::JobChange& change) {
   if (bell_->is_stopped()) return false;
   NoteGap(change.sequence());
-  const bool is_wanted = Wants(options_.webhook, change);
-  if (is_wanted && !Deliver(change)) return false;
+  bool is_wanted = MayWant(options_.webhook, change);
+  if (is_wanted) {
+    v1::JobChange then = change;
+    if (!GoBackTo(&then)) return false;
+    is_wanted = Wants(options_.webhook, then);
+    if (is_wanted && !Deliver(then)) return false;
+  }
   MoveTo(change.sequence());
   if (change.has_transition()) cursor_.time = TimeOf(change.transition().time());
   return !is_wanted || Save();
@@ -151,6 +156,30 @@ void Courier::TakeHeartbeat(uint64_t sequence) {
   cursor_.time = options_.now();
 }
 
+bool Courier::GoBackTo(v1::JobChange* change) {
+  // Memory gives the job as it was at the step, the store as it is now.
+  if (change->job().job_sequence() == change->transition().job_sequence()) return true;
+  rpc::Backoff pauses(kFirstFeedPause, kMaxFeedPause);
+  while (!bell_->is_stopped()) {
+    absl::StatusOr<std::optional<v1::Job>> past =
+        options_.read_past(change->job().id(), change->sequence());
+    if (past.ok()) {
+      if (*past) GoBack(**std::move(past), change);
+      return true;
+    }
+    NoteUnread(*change, past.status());
+    bell_->Pause(pauses.Next());
+  }
+  return false;
+}
+
+void Courier::NoteUnread(const v1::JobChange& change, const absl::Status& status) {
+  LogEvent(spdlog::level::warn, "webhook_job_unread",
+           {{"webhook", options_.webhook.name},
+            {"job", Text(change.job().id())},
+            {"error", Words(status)}});
+}
+
 std::optional<std::string> Courier::MakeBody(const v1::JobChange& change) {
   if (options_.webhook.format != Webhook::Format::kOtlp)
     return BodyOf(options_.webhook.format, options_.broker, change);
@@ -158,10 +187,7 @@ std::optional<std::string> Courier::MakeBody(const v1::JobChange& change) {
   while (!bell_->is_stopped()) {
     const absl::StatusOr<History> history = options_.read_history(change.job().id());
     if (history.ok()) return TraceOf(options_.broker, *history);
-    LogEvent(spdlog::level::warn, "webhook_job_unread",
-             {{"webhook", options_.webhook.name},
-              {"job", Text(change.job().id())},
-              {"error", Words(history.status())}});
+    NoteUnread(change, history.status());
     if (absl::IsNotFound(history.status())) return std::nullopt;
     bell_->Pause(pauses.Next());
   }

@@ -56,6 +56,9 @@ struct CourierOptions {
   std::function<absl::StatusOr<uint64_t>()> last_stored;
   // Reads a job with its runs and steps; needed for the format kOtlp alone.
   std::function<absl::StatusOr<History>(uint64_t job)> read_history;
+  // Reads a job as it was right after the step of this sequence. Nothing: its steps are gone, or
+  // too many.
+  std::function<absl::StatusOr<std::optional<v1::Job>>(uint64_t job, uint64_t sequence)> read_past;
   oidc::Exchanger exchange = oidc::Exchange;
   std::function<absl::Time()> now = absl::Now;
 };
@@ -88,6 +91,10 @@ class Courier {
   void TakeHeartbeat(uint64_t sequence);
   // Goes on until the receiver has the event or it is given up. False: the bell has stopped first.
   bool Deliver(const v1::JobChange& change);
+  // Goes on until the job of the change is as it was at the step. False: the bell has stopped
+  // first.
+  bool GoBackTo(v1::JobChange* change);
+  void NoteUnread(const v1::JobChange& change, const absl::Status& status);
   // Goes on until the body can be made. Nothing: the job was deleted, or the bell has stopped.
   std::optional<std::string> MakeBody(const v1::JobChange& change);
   Outcome Post(uint64_t event, const std::string& body);

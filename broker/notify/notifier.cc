@@ -4,14 +4,18 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "broker/app/get_job.h"
 #include "broker/app/list_transitions.h"
 #include "broker/app/principal.h"
 #include "broker/app/watch_jobs.h"
+#include "broker/core/cluster_view.h"
 #include "broker/disk/files.h"
 #include "broker/engine/change_tail.h"
+#include "broker/engine/engine.h"
+#include "broker/store/job_past.h"
 #include "broker/store/store.h"
 
 namespace muster::notify {
@@ -47,6 +51,22 @@ absl::StatusOr<History> ReadHistory(const broker::Services& services, uint64_t i
                  {listed->transitions().begin(), listed->transitions().end()}};
 }
 
+absl::StatusOr<std::optional<v1::Job>> ReadPast(const broker::Services& services, uint64_t id,
+                                                uint64_t sequence) {
+  // The job is read first: edits from before that are among the steps then.
+  const auto jobs = services.store->GetJobsAndRuns(store::Scope::All(), {id});
+  if (absl::IsNotFound(jobs.status())) return std::nullopt;
+  if (!jobs.ok()) return jobs.status();
+  const auto past = store::ReadPast(*services.store, store::Scope::All(), id, sequence);
+  if (absl::IsNotFound(past.status())) return std::nullopt;
+  if (!past.ok()) return past.status();
+  if (past->steps.sequence() != sequence) return std::nullopt;
+  return past->steps.Then(jobs->front(), past->edited_later,
+                          [engine = services.engine](const std::string& cluster) {
+                            return core::KindOf(cluster, *engine->clusters());
+                          });
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Notifier>> Notifier::Make(const NotifierOptions& options,
@@ -70,7 +90,9 @@ absl::StatusOr<std::unique_ptr<Notifier>> Notifier::Make(const NotifierOptions& 
              },
          .last_change = [changes = services.changes] { return changes->last(); },
          .last_stored = [store = services.store] { return store->LastSequence(); },
-         .read_history = [services](uint64_t job) { return ReadHistory(services, job); }});
+         .read_history = [services](uint64_t job) { return ReadHistory(services, job); },
+         .read_past = [services](uint64_t job,
+                                 uint64_t sequence) { return ReadPast(services, job, sequence); }});
     if (!courier.ok()) return courier.status();
     couriers.push_back(*std::move(courier));
   }

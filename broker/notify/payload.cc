@@ -28,16 +28,6 @@ std::string ToText(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// The same in memory and in the store, so that a repeated event has the same body: without the
-// runs, which only memory has.
-v1::Job JobAtStep(const v1::JobChange& change) {
-  v1::Job job = change.job();
-  job.clear_runs();
-  job.clear_spec();
-  job.set_state(change.transition().job_state());
-  return job;
-}
-
 // Says why the job is in the state; empty: there is nothing to say.
 std::string ReasonOf(const v1::JobChange& change) {
   const v1::Job& job = change.job();

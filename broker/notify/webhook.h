@@ -33,8 +33,19 @@ struct Webhook {
   Format format = Format::kMuster;
 };
 
-// Returns whether the webhook is told of the change: it is the step into one of its states, of a
-// job that it wants.
+// Returns the job of a change as far as its step tells of it: without runs and spec, and before its
+// end without what only an end has. The same from memory, where the job is as it was at the step,
+// and of a job that is further.
+v1::Job JobAtStep(const v1::JobChange& change);
+
+// Makes the change's job, which is further than its step, the one that it was. `past`: the job
+// right after the step, as the steps up to there tell. An ended job has changed its labels and its
+// priority alone.
+void GoBack(v1::Job past, v1::JobChange* change);
+
+// Returns whether the change is the step into one of the webhook's states, in its project.
+bool MayWant(const Webhook& webhook, const v1::JobChange& change);
+// Returns whether the webhook is told of the change: it may want it, and its filter takes the job.
 bool Wants(const Webhook& webhook, const v1::JobChange& change);
 
 }  // namespace muster::notify

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <deque>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -149,6 +150,7 @@ class CourierTest : public testing::Test {
     };
     options.last_change = [this] { return std::max(changes_.back().sequence(), feed_end_); };
     options.last_stored = [last_stored] { return last_stored; };
+    options.read_past = [this](uint64_t, uint64_t) { return past_; };
     options.exchange = receiver->exchanger();
     options.now = [this] { return now_; };
     return Courier::Make(std::move(options));
@@ -159,7 +161,8 @@ class CourierTest : public testing::Test {
   }
 
   Counter heartbeats_;
-  uint64_t feed_end_ = 0;  // how far the feed has been looked through, if beyond the changes
+  std::optional<v1::Job> past_;  // the job of a change that is further than its step
+  uint64_t feed_end_ = 0;        // how far the feed has been looked through, if beyond the changes
   // A minute after the changes.
   absl::Time now_ = absl::FromUnixSeconds(1'767'323'105);
   std::vector<v1::JobChange> changes_ = {EndOf(1, 10, v1::JOB_STATE_SUCCEEDED),
@@ -220,6 +223,23 @@ TEST_F(CourierTest, KeepsTheEventThatIsNotConfirmedForTheNextBroker) {
   ASSERT_TRUE(courier.ok()) << courier.status();
   (*courier)->Start();
   EXPECT_THAT(EventsOf(back.Await(1)), ElementsAre("15"));
+}
+
+TEST_F(CourierTest, TellsOfAJobThatIsFurtherAsItWasAtTheStep) {
+  v1::JobChange& ended = changes_.front();
+  ended.mutable_transition()->set_job_sequence(7);
+  ended.mutable_job()->set_job_sequence(8);
+  (*ended.mutable_job()->mutable_labels())["team"] = "speech";
+  past_ = ended.job();
+  (*past_->mutable_labels())["team"] = "vision";
+  FakeReceiver receiver;
+  ASSERT_TRUE(WriteCursor(CursorFile(), {.after = 9}).ok());
+  auto courier = Make(&receiver, 15);
+  ASSERT_TRUE(courier.ok()) << courier.status();
+  (*courier)->Start();
+  const auto requests = receiver.Await(1);
+  (*courier)->Stop();
+  EXPECT_THAT(*requests[0].body, HasSubstr("vision"));
 }
 
 TEST_F(CourierTest, BeginsWithWhatComesNextIfTheDatabaseIsOlderThanItsFile) {

@@ -40,7 +40,14 @@ TEST(Payload, IsTheSameFromMemoryAndFromTheStore) {
   v1::JobChange memory = EndOf(42, 1234, v1::JOB_STATE_RUNNING);
   v1::JobChange store = memory;
   memory.mutable_job()->add_runs()->set_cluster("lab");
-  store.mutable_job()->set_state(v1::JOB_STATE_FAILED);
+  v1::Job& later = *store.mutable_job();
+  later.set_state(v1::JOB_STATE_FAILED);
+  later.set_job_sequence(9);
+  later.mutable_end_time()->set_seconds(1'767'323'999);
+  later.mutable_exit()->set_code(3);
+  later.mutable_failure()->set_message("rank 1 exited with code 3");
+  later.mutable_state_reason()->set_message("it waits for its next run");
+  later.mutable_retry_time()->set_seconds(1'767'323'999);
   EXPECT_EQ(BodyOf(Webhook::Format::kMuster, "k7m2", memory),
             BodyOf(Webhook::Format::kMuster, "k7m2", store));
 }

@@ -82,6 +82,29 @@ TEST(Webhook, WantsTheJobsOfItsFilterAsTheyWereAtTheStep) {
   Webhook running = OfFilter("state = RUNNING");
   running.states = {v1::JOB_STATE_RUNNING};
   EXPECT_TRUE(Wants(running, change));
+  // A failure comes with the end.
+  change.mutable_job()->mutable_failure()->set_failure_class(v1::FAILURE_CLASS_INFRA);
+  running.filter = FilterOf("failure_class = INFRA");
+  EXPECT_FALSE(Wants(running, change));
+}
+
+TEST(Webhook, GoesBackToTheJobOfAStepAndToTheLabelsOfAnEnd) {
+  v1::Job past;
+  past.set_cluster("lab");
+  (*past.mutable_labels())["team"] = "vision";
+  v1::JobChange change = EndOf(1, 2, v1::JOB_STATE_RUNNING);
+  change.mutable_job()->set_cluster("other");
+  GoBack(past, &change);
+  EXPECT_EQ(change.job().cluster(), "lab");
+  EXPECT_EQ(change.job().labels().at("team"), "vision");
+  change = EndOf(1, 2, v1::JOB_STATE_FAILED);
+  change.mutable_job()->set_cluster("other");
+  (*change.mutable_job()->mutable_labels())["team"] = "speech";
+  (*change.mutable_job()->mutable_labels())["new"] = "";
+  GoBack(past, &change);
+  EXPECT_EQ(change.job().cluster(), "other");
+  EXPECT_EQ(change.job().labels().size(), 1U);
+  EXPECT_EQ(change.job().labels().at("team"), "vision");
 }
 
 }  // namespace
