@@ -38,6 +38,7 @@ core::UpdateJob QueuedAfter(uint32_t runs) {
   update.state = v1::JOB_STATE_QUEUED;
   update.job_sequence = 2 + runs;
   update.runs = runs;
+  update.cluster = "box";  // that of the latest run
   return update;
 }
 
