@@ -15,7 +15,7 @@ namespace {
 
 // MUSTER_SMALL_WORLDS=100000 looks at so many.
 uint64_t Worlds() {
-  constexpr uint64_t kWorlds = 300;
+  constexpr uint64_t kWorlds = 500;
   const char* const wanted = std::getenv("MUSTER_SMALL_WORLDS");
   uint64_t count = 0;
   return wanted != nullptr && absl::SimpleAtoi(wanted, &count) ? count : kWorlds;
