@@ -16,7 +16,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 PROGRAM = {"run", "command", "roles", "setup"}
 # Only the settings of a daemon have these names at the top, or in a section of the same name as one of a job.
-DAEMON = {"kind", "broker", "state_dir", "machines", "logs", "http", "socket_mode", "run_as", "notify"}
+DAEMON = {"kind", "broker", "state_dir", "machines", "logs", "http", "socket_mode", "run_as", "notify", "oidc"}
 # The one section that only a user's configuration has.
 USER = {"sbatch"}
 NO_SUCH_CLUSTER = 13

@@ -19,6 +19,7 @@ READINGS = REPOSITORY / "tests" / "integration" / "readings"
 ABOUT_TO_START = ("None", "Resources", "Priority")
 # Options give these times of a record from "now" on: both jobs have the same only when counted from their submission.
 FROM_NOW = ("Deadline", "EligibleTime")
+MINUTES_OF_A_DAY = 24 * 60
 # The script tells what Slurm made of it, and what it was told itself. The last line says that both files are whole.
 SCRIPT = """#!/bin/sh
 {directives}
@@ -207,12 +208,16 @@ def _moment(written):
 
 
 def minutes_after(submitted, time):
-    """The time of a record in whole minutes after the job's submission: a launch is quick, but not the same second."""
+    """The time of a record in minutes or days after the job's submission: a launch is quick, but not the same second."""
     try:
         start, end = (_moment(written) for written in (submitted, time))
     except ValueError:
         return time  # "Unknown" or "N/A".
-    return f"{round((end - start).total_seconds() / 60)} minutes after its submission"
+    minutes = (end - start).total_seconds() / 60
+    # A date is as far from two submissions, which may be a minute apart.
+    if minutes > MINUTES_OF_A_DAY:
+        return f"{round(minutes / MINUTES_OF_A_DAY)} days after its submission"
+    return f"{round(minutes)} minutes after its submission"
 
 
 class Accepted:
