@@ -6,6 +6,7 @@
 
 #include "contract/failure_causes.h"
 #include "contract/micros.h"
+#include "contract/rfc3339.h"
 #include "contract/sentences.h"
 #include "contract/slurm_refusals.h"
 
@@ -32,10 +33,6 @@ bool LiesInTheJob(const v1::Failure& failure) {
 }
 
 absl::Time EndOf(const v1::Run& run) { return absl::FromUnixMicros(Micros(run.end_time())); }
-
-std::string UtcText(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
-}
 
 }  // namespace
 
@@ -72,7 +69,7 @@ v1::StateReason RefusedThere(const RefusingCluster& refusing, const v1::Failure&
                  {.detail = fmt::format("it refused run {}: {}", refusing.run, failure.message()),
                   .cluster = refusing.cluster,
                   .remedy = failure.remedy()});
-  AddToSentence(fmt::format("it is asked again from {} on", UtcText(refusing.until)), &reason);
+  AddToSentence(fmt::format("it is asked again from {} on", Rfc3339(refusing.until)), &reason);
   reason.mutable_until()->set_seconds(absl::ToUnixSeconds(refusing.until));
   return reason;
 }
@@ -81,7 +78,7 @@ std::string GoesElsewhere(const v1::Run& refused, absl::Time until) {
   return fmt::format(
       "another cluster may take it, because cluster {} refused run {} ({}); that one is asked "
       "again from {} on",
-      refused.cluster(), refused.number(), refused.failure().message(), UtcText(until));
+      refused.cluster(), refused.number(), refused.failure().message(), Rfc3339(until));
 }
 
 }  // namespace muster::contract

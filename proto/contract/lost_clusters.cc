@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "contract/errors.h"
+#include "contract/rfc3339.h"
 
 namespace muster::contract {
 namespace {
@@ -19,10 +20,6 @@ constexpr auto kPolicies = std::to_array<PolicyRow>({
     {v1::CLUSTER_LOSS_POLICY_FAIL_OVER_WHEN_FENCED, "fail_over_when_fenced"},
     {v1::CLUSTER_LOSS_POLICY_FAIL_OVER_NOW, "fail_over_now"},
 });
-
-std::string Rfc3339(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
-}
 
 }  // namespace
 

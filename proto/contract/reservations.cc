@@ -2,24 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "absl/time/time.h"
+#include "contract/rfc3339.h"
 #include "contract/sentences.h"
-#include "contract/text.h"
 
 namespace muster::contract {
-namespace {
-
-std::string UtcText(const google::protobuf::Timestamp& time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(time.seconds()),
-                          absl::UTCTimeZone());
-}
-
-}  // namespace
-
 std::string RoomReserved(const v1::StateReason& reason) {
   std::string words =
       fmt::format("the job fits; the room is kept for job {}, which comes first", reason.subject());
-  if (reason.has_until()) words += fmt::format(", and has it by {}", UtcText(reason.until()));
+  if (reason.has_until()) words += fmt::format(", and has it by {}", Rfc3339(reason.until()));
   return words;
 }
 

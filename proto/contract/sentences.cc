@@ -10,6 +10,7 @@
 #include "contract/counted.h"
 #include "contract/job_file_names.h"
 #include "contract/reservations.h"
+#include "contract/rfc3339.h"
 #include "contract/states.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -25,17 +26,9 @@ google::protobuf::Timestamp ToProto(absl::Time time) {
   return proto;
 }
 
-std::string Format(std::string_view format, const google::protobuf::Timestamp& time) {
-  return absl::FormatTime(ToAbsl(format), absl::FromUnixSeconds(time.seconds()),
-                          absl::UTCTimeZone());
-}
-
-std::string Rfc3339(const google::protobuf::Timestamp& time) {
-  return Format("%Y-%m-%dT%H:%M:%SZ", time);
-}
-
 std::string TimeOfDay(const google::protobuf::Timestamp& time) {
-  return Format("%H:%M:%S UTC", time);
+  return absl::FormatTime("%H:%M:%S UTC", absl::FromUnixSeconds(time.seconds()),
+                          absl::UTCTimeZone());
 }
 
 // "Ask for less" as it stands within a sentence: "ask for less".
