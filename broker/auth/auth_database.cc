@@ -45,13 +45,8 @@ absl::Status Refused(std::string_view reason, std::string_view message) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AuthDatabase>> AuthDatabase::Open(const std::string& path) {
-  auto database =
-      Database::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {.remedies = kRemedies});
+  auto database = Database::OpenWithTables(path, kSchema, kVersion, kRemedies);
   if (!database.ok()) return database.status();
-  for (const char* pragma : {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"}) {
-    if (absl::Status status = (*database)->Execute(pragma); !status.ok()) return status;
-  }
-  if (absl::Status status = (*database)->MakeTables(kSchema, kVersion); !status.ok()) return status;
   return std::unique_ptr<AuthDatabase>(new AuthDatabase(*std::move(database)));
 }
 

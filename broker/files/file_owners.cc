@@ -32,13 +32,8 @@ std::string BytesOf(const std::string& sha256) { return absl::HexStringToBytes(s
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FileOwners>> FileOwners::Open(const std::string& path) {
-  auto database =
-      Database::Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {.remedies = kRemedies});
+  auto database = Database::OpenWithTables(path, kSchema, kVersion, kRemedies);
   if (!database.ok()) return database.status();
-  for (const char* pragma : {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"}) {
-    if (absl::Status status = (*database)->Execute(pragma); !status.ok()) return status;
-  }
-  if (absl::Status status = (*database)->MakeTables(kSchema, kVersion); !status.ok()) return status;
   auto reader = Database::Open(path, SQLITE_OPEN_READONLY, {.remedies = kRemedies});
   if (!reader.ok()) return reader.status();
   // The other connection locks this one out only while it recovers the file.

@@ -119,6 +119,18 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
   return database;
 }
 
+absl::StatusOr<std::unique_ptr<Database>> Database::OpenWithTables(
+    const std::string& path, const std::string& schema, int64_t version,
+    const DatabaseRemedies& remedies) {
+  auto database = Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {.remedies = remedies});
+  if (!database.ok()) return database.status();
+  absl::Status status =
+      (*database)->Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+  if (status.ok()) status = (*database)->MakeTables(schema, version);
+  if (!status.ok()) return status;
+  return database;
+}
+
 absl::StatusOr<Statement> Database::Prepare(std::string_view sql) const {
   sqlite3_stmt* handle = nullptr;
   const int code = sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()),

@@ -101,6 +101,13 @@ class Database {
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path, int flags,
                                                         const Options& options);
 
+  // Opens a file that one process writes often, made with the tables of `schema` if it is missing:
+  // with a write-ahead log, and on disk after each commit. Errors are those of MakeTables, too.
+  static absl::StatusOr<std::unique_ptr<Database>> OpenWithTables(const std::string& path,
+                                                                  const std::string& schema,
+                                                                  int64_t version,
+                                                                  const DatabaseRemedies& remedies);
+
   absl::StatusOr<Statement> Prepare(std::string_view sql) const;
   // Prepares each statement. Returns the first error; the statements behind it stay as they are.
   absl::Status PrepareAll(
