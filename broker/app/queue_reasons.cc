@@ -55,10 +55,10 @@ class Reasons {
     const std::shared_ptr<const v1::Job> with_runs = FindRuns(*job);
     if (with_runs == nullptr && !job->cluster().empty()) return;
     const bool is_refused = with_runs != nullptr && !contract::RefusalsOf(*with_runs).empty();
-    // Users differ in what their quotas leave them.
     // Others of its priority do not get what is kept for one job, and were not refused where it
     // was.
     const bool is_alone = is_refused || core::IsRoomKept(job->id(), *clusters_);
+    // Users differ in what their quotas leave them.
     Key key(core::RequirementsOf(spec), job->user(), {job->priority(), is_alone ? job->id() : 0});
     auto known = reasons_.find(key);
     if (known == reasons_.end()) {

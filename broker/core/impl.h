@@ -239,6 +239,7 @@ class Core::Impl {
   absl::Time NextRunTime(const Job& job, const Step& step) const;
   // Writes down why the job, which is QUEUED again, gets another run.
   void TellOfRetry(uint64_t id, Job& job, const v1::Run& ended, absl::Time next_run, Step& step);
+  void RecordRetry(uint64_t id, Job& job, std::string why, Step& step);
   // Puts the jobs whose time has come into line.
   void EndWaits(Step& step);
   // Moves all waits by as much as the clock was set, so that what is left of each stays the same.

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "broker/core/event_bounds.h"
 #include "broker/core/fit.h"
 #include "broker/core/impl.h"
 #include "contract/launch_refusals.h"
@@ -84,12 +83,7 @@ void Core::Impl::TellOfRefusal(uint64_t id, Job& job, const v1::Run& refused, St
   for (const contract::RefusingCluster& one : *refused_.Find(id)) {
     if (one.run == refused.number()) until = one.until;
   }
-  std::string why = contract::GoesElsewhere(refused, until);
-  Truncate(kMaxDetailBytes, &why);
-  v1::Transition transition;
-  transition.set_kind(v1::TRANSITION_KIND_RETRY);
-  *transition.mutable_evidence() = BrokerEvidence(std::move(why), step.now);
-  Record(step, id, job, std::move(transition));
+  RecordRetry(id, job, contract::GoesElsewhere(refused, until), step);
 }
 
 uint32_t Core::Impl::ReturnsOf(uint64_t id, const Job& job) const {

@@ -25,7 +25,11 @@ absl::Time Core::Impl::NextRunTime(const Job& job, const Step& step) const {
 void Core::Impl::TellOfRetry(uint64_t id, Job& job, const v1::Run& ended, absl::Time next_run,
                              Step& step) {
   const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
-  std::string why = contract::RunFollows(CountedRuns(job) + 1, rule.max_runs, next_run, ended);
+  RecordRetry(id, job, contract::RunFollows(CountedRuns(job) + 1, rule.max_runs, next_run, ended),
+              step);
+}
+
+void Core::Impl::RecordRetry(uint64_t id, Job& job, std::string why, Step& step) {
   Truncate(kMaxDetailBytes, &why);
   v1::Transition transition;
   transition.set_kind(v1::TRANSITION_KIND_RETRY);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/core/sequences.h"
+#include "broker/core/timestamps.h"
 #include "broker/notify/payload.h"
 #include "broker/notify/signature.h"
 #include "contract/text.h"
@@ -24,10 +25,6 @@ constexpr absl::Duration kMaxFeedPause = absl::Minutes(1);
 std::string Text(uint64_t number) { return fmt::format("{}", number); }
 
 std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
-
-absl::Time TimeOf(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
-}
 
 // The URL may be a secret, and errors begin with it.
 std::string WithoutUrl(std::string words, const std::string& url) {
@@ -139,7 +136,7 @@ bool Courier::TakeChange(const v1::JobChange& change) {
     if (is_wanted && !Deliver(then)) return false;
   }
   MoveTo(change.sequence());
-  if (change.has_transition()) cursor_.time = TimeOf(change.transition().time());
+  if (change.has_transition()) cursor_.time = core::ToTime(change.transition().time());
   return !is_wanted || Save();
 }
 
@@ -237,8 +234,7 @@ Outcome Courier::Post(uint64_t event, const std::string& body) {
   const absl::StatusOr<oidc::HttpsAnswer> answer = options_.exchange(request);
   if (bell_->is_stopped() && !answer.ok()) return {};
   const Outcome outcome = answer.ok() ? Outcome{answer->status, answer->retry_after} : Outcome{};
-  const bool is_taken = outcome.status >= 200 && outcome.status < 300;
-  if (!is_taken) {
+  if (!IsTaken(outcome)) {
     NoteFailure(outcome, answer.ok() ? fmt::format("it answers with status {}", outcome.status)
                                      : WithoutUrl(Words(answer.status()), webhook.url));
   }

@@ -5,8 +5,6 @@
 namespace muster::notify {
 namespace {
 
-bool IsSuccess(int status) { return status >= 200 && status < 300; }
-
 // Redirections are not followed, so that they take nothing either.
 bool IsRefusal(int status) {
   constexpr int kRequestTimeout = 408;
@@ -30,7 +28,7 @@ void Retries::Begin(absl::Time now) {
 }
 
 Retries::Next Retries::After(const Outcome& outcome, absl::Time now) {
-  if (IsSuccess(outcome.status)) return {Verdict::kDelivered};
+  if (IsTaken(outcome)) return {Verdict::kDelivered};
   if (IsRefusal(outcome.status)) ++refusals_;
   const absl::Duration tried = now - begun_;
   const bool is_refused =

@@ -32,6 +32,11 @@ struct Outcome {
   std::optional<absl::Duration> retry_after = {};
 };
 
+// True if the receiver has the event (2xx).
+inline bool IsTaken(const Outcome& outcome) {
+  return outcome.status >= 200 && outcome.status < 300;
+}
+
 class Retries {
  public:
   enum class Verdict : uint8_t { kDelivered, kRetry, kGiveUp };

@@ -3,8 +3,6 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/server.h>
 #include <grpcpp/support/channel_arguments.h>
-#include <limits.h>
-#include <unistd.h>
 
 #include <utility>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "broker/rpc/call_audit.h"
 #include "broker/rpc/gate.h"
 #include "broker/rpc/http_entrance.h"
+#include "broker/rpc/machine_name.h"
 #include "broker/rpc/users.h"
 #include "contract/errors.h"
 
@@ -65,13 +64,6 @@ http::Hooks HooksOf(const HttpFront& front) {
   return hooks;
 }
 
-// The machine's own name may mean a loopback address on it.
-std::string MachineName() {
-  char name[HOST_NAME_MAX + 1] = {};
-  gethostname(name, HOST_NAME_MAX);
-  return absl::AsciiStrToLower(name);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<http::Server>> BeginHttp(HttpFront front) {
@@ -81,7 +73,8 @@ absl::StatusOr<std::unique_ptr<http::Server>> BeginHttp(HttpFront front) {
   http::TlsFiles tls;
   if (front.identity != nullptr) tls = {front.identity->certificate, front.identity->key};
   http::HttpOptions options = front.options;
-  options.allowed_hosts.push_back(MachineName());
+  // The machine's own name may mean a loopback address on it.
+  options.allowed_hosts.push_back(absl::AsciiStrToLower(MachineName()));
   return http::Server::Begin({.options = std::move(options),
                               .tls = std::move(tls),
                               .services = std::move(front.services),

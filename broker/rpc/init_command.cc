@@ -1,28 +1,19 @@
 #include "broker/rpc/init_command.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "broker/auth/ca_directory.h"
 #include "broker/auth/server_identity.h"
+#include "broker/rpc/machine_name.h"
 
 namespace muster::broker {
-namespace {
-
-// Empty: the host has no name that a certificate could have.
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
-}
-
-}  // namespace
 
 absl::StatusOr<std::string> InitBroker(const std::string& state_dir, std::vector<std::string> names,
                                        absl::Time now) {
   for (const std::string& name :
-       {HostName(), std::string("localhost"), std::string("127.0.0.1"), std::string("::1")}) {
+       {MachineName(), std::string("localhost"), std::string("127.0.0.1"), std::string("::1")}) {
     const bool is_there = std::find(names.begin(), names.end(), name) != names.end();
     if (!name.empty() && !is_there) names.push_back(name);
   }
