@@ -4,19 +4,18 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import tempfile
 
 import pytest
 
 from harness.daemons import BIN
+from harness.programs import checked
 from harness.restarts import lines_of_the_log, seen_across_restarts
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 MODULE = REPOSITORY / "clients" / "go"
 # A first build of the modules takes minutes on a busy machine.
 BUILD_TIMEOUT_S = 1200
-RUN_TIMEOUT_S = 300
 
 # One worker fetches it once.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("go_client")]
@@ -38,18 +37,6 @@ func main() {
 	}
 }
 """
-
-
-def run(*argv, timeout=RUN_TIMEOUT_S, cwd=None, env=None):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
-    return subprocess.run([str(word) for word in argv], cwd=cwd, env={**environment, **(env or {})}, capture_output=True, text=True,
-                          timeout=timeout, check=False)
-
-
-def checked(*argv, **arguments):
-    result = run(*argv, **arguments)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
 
 
 @pytest.fixture(scope="module")

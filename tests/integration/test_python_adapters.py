@@ -4,7 +4,8 @@ docs/examples/python/adapters/run.
 
 import pytest
 
-from harness.python_client import checked, environment
+from harness.programs import checked
+from harness.python_client import environment
 from harness.stubs import REPOSITORY
 
 ADAPTERS = REPOSITORY / "docs" / "examples" / "python" / "adapters"

@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from harness.python_client import blocks, checked, environment
+from harness.programs import checked
+from harness.python_client import blocks, environment
 from harness.restarts import lines_of_the_log, seen_across_restarts
 from harness.stubs import REPOSITORY
 

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from harness.fixtures import cluster_fixture
-from harness.python_client import checked, environment
+from harness.programs import checked
+from harness.python_client import environment
 from harness.slurm import start_shared_broker
 
 SUBMITIT = "submitit==1.5.4"

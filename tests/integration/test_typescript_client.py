@@ -11,13 +11,13 @@ import tempfile
 
 import pytest
 
+from harness import programs
 from harness.daemons import BIN
 from harness.restarts import lines_of_the_log, seen_across_restarts
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 # npm fetches a hundred packages.
 INSTALL_TIMEOUT_S = 900
-RUN_TIMEOUT_S = 300
 
 # One worker installs it once.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("typescript_client")]
@@ -33,17 +33,9 @@ def path():
     return f"{BIN}:{node}:{os.environ['PATH']}"
 
 
-def run(*argv, timeout=RUN_TIMEOUT_S, cwd=None, env=None):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
-    # The first word is sought in this PATH, too.
-    words = ["/usr/bin/env", f"PATH={path()}", *(str(word) for word in argv)]
-    return subprocess.run(words, cwd=cwd, env={**environment, **(env or {})}, capture_output=True, text=True, timeout=timeout, check=False)
-
-
 def checked(*argv, **arguments):
-    result = run(*argv, **arguments)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
+    # The first word is sought in this PATH, too.
+    return programs.checked("/usr/bin/env", f"PATH={path()}", *argv, **arguments)
 
 
 @pytest.fixture(scope="module")

@@ -45,12 +45,17 @@ def button(page, provider):
     return page.get_by_role("button", name=f"Log in at {urllib.parse.urlsplit(provider.issuer).netloc}")
 
 
-def log_in(page, provider, person="ada"):
+def sign_in(page, provider, person="ada"):
+    """Does at the provider what leads back to the page."""
     button(page, provider).click()
     page.locator("input[name=login]").fill(person)
     page.locator("input[name=password]").fill("any")
     page.get_by_role("button", name="Sign-in").click()
     page.get_by_role("button", name="Continue").click()
+
+
+def log_in(page, provider, person="ada"):
+    sign_in(page, provider, person)
     page.locator(".me").get_by_text(f"oidc:{person}@example.org").wait_for()
 
 
@@ -129,11 +134,7 @@ def test_an_answer_that_is_not_to_this_login_logs_nobody_in(changes, words, prov
 def test_a_token_of_another_login_is_not_taken(provider, site):
     page = open_page(site)
     page.route(lambda url: url.startswith(f"{provider.issuer}/auth?"), lambda route: route.continue_(url=route.request.url.replace("nonce=", "nonce=other")))
-    button(page, provider).click()
-    page.locator("input[name=login]").fill("ada")
-    page.locator("input[name=password]").fill("any")
-    page.get_by_role("button", name="Sign-in").click()
-    page.get_by_role("button", name="Continue").click()
+    sign_in(page, provider)
     assert "was made for another login" in page.get_by_role("alert").inner_text()
     assert kept(page) == {}
 
@@ -238,11 +239,7 @@ def test_a_login_that_ended_at_the_provider_asks_for_another(world, provider, br
 def test_a_provider_that_lets_no_pages_in_is_explained(provider, site, chromium):
     provider.tell("set", allowsPages=False)
     page = open_page(site)
-    button(page, provider).click()
-    page.locator("input[name=login]").fill("ada")
-    page.locator("input[name=password]").fill("any")
-    page.get_by_role("button", name="Sign-in").click()
-    page.get_by_role("button", name="Continue").click()
+    sign_in(page, provider)
     assert "CORS" in page.get_by_role("alert").inner_text()
     chromium.errors.clear()
 

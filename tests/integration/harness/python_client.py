@@ -3,10 +3,10 @@
 import os
 import pathlib
 import shutil
-import subprocess
 import tempfile
 
 from harness.daemons import BIN
+from harness.programs import checked
 from harness.stubs import REPOSITORY
 
 PACKAGE = REPOSITORY / "clients" / "python"
@@ -14,19 +14,6 @@ PACKAGE = REPOSITORY / "clients" / "python"
 PYTHON_PACKAGES = ("nvidia-tao-sdk==7.2.0", "dask==2026.8.0", "distributed==2026.8.0")
 # pip fetches up to a hundred packages.
 INSTALL_TIMEOUT_S = 600
-RUN_TIMEOUT_S = 300
-
-
-def run(*argv, timeout=RUN_TIMEOUT_S, cwd=None, env=None):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MUSTER_", "PYTHONPATH"))}
-    return subprocess.run([str(word) for word in argv], cwd=cwd, env={**environment, **(env or {})}, capture_output=True, text=True,
-                          timeout=timeout, check=False)
-
-
-def checked(*argv, **arguments):
-    result = run(*argv, **arguments)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
 
 
 class Installation:
